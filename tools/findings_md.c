@@ -29,6 +29,8 @@ static const char limits[] =
 #define NUMBER ""
 #define TIMES " times"
 #define PERCENT " %"
+#define PER_SECOND " per second"
+#define KB_PER_SECOND " kB per second"
 #define NS " ns"
 #define MS " ms"
 #define SECONDS " s"

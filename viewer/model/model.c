@@ -7,15 +7,19 @@
 
 #include <string.h>
 
-#include "model/entities/lives.h"
-#include "model/entities/names.h"
+#include "model/entities/life_cycle.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
-#include "model/parts/calls.h"
-#include "model/parts/held.h"
+#include "model/parts/function_calls.h"
+#include "model/parts/held_events.h"
 #include "model/parts/instants.h"
-#include "model/parts/messages/messages.h"
+#include "model/parts/messages/deliveries.h"
+#include "model/parts/messages/early_deliveries.h"
+#include "model/parts/messages/in_flight.h"
+#include "model/parts/messages/sends.h"
+#include "model/parts/messages/tokens.h"
 #include "model/parts/scheduling.h"
 #include "model/parts/server_calls/server_calls.h"
 #include "model/parts/spans.h"
@@ -28,6 +32,13 @@ struct dt_model {
 
 /* -- Moments ------------------------------------------------------------------------ */
 
+/* Messages in flight may have been delivered during the loss. */
+static void messages_lost(struct node *node, int64_t begin) {
+    (void)begin;
+    dt_early_end(node);
+    dt_in_flight_drop_all(node);
+}
+
 /* The order of each list is the order in which sinks receive events. When a process exits, its run
    ends first, then its calls, its spans, and server calls with it, so that they nest in the output.
    A held event may be the return of a call or a message to a server, so it is released before these
@@ -36,14 +47,15 @@ static const struct dt_hooks hooks = {
     /* Entities first, because the parts depend on them. */
     .node_new = {dt_schedulers_new, dt_peers_new, dt_registered_new, dt_processes_new, dt_held_new,
                  dt_scheduling_new, dt_calls_new, dt_spans_new, dt_server_calls_new,
-                 dt_messages_new},
-    .node_free = {dt_messages_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
+                 dt_in_flight_new, dt_early_new, dt_tokens_new, dt_sends_new, dt_deliveries_new},
+    .node_free = {dt_deliveries_free, dt_sends_free, dt_tokens_free, dt_early_free,
+                  dt_in_flight_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
                   dt_scheduling_free, dt_held_free, dt_processes_free, dt_registered_free,
                   dt_peers_free, dt_schedulers_free},
-    .lost = {dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, dt_messages_lost},
-    .late = {dt_held_late, dt_messages_late},
+    .lost = {dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, messages_lost},
+    .late = {dt_held_late, dt_sends_late, dt_early_late},
     .ending = {dt_held_end},
-    .end = {dt_server_calls_end, dt_spans_end, dt_messages_end},
+    .end = {dt_server_calls_end, dt_spans_end, dt_early_end, dt_in_flight_drop_all},
 
     .process_new = {dt_scheduling_process},
     .process_free = {dt_scheduling_leave},
@@ -52,7 +64,7 @@ static const struct dt_hooks hooks = {
     /* Server calls stay: late events of their processes may follow. */
     .cut = {dt_scheduling_cut, dt_calls_cut, dt_spans_cut},
 
-    .scheduled = {dt_messages_scheduled, dt_server_calls_scheduled, dt_calls_scheduled},
+    .scheduled = {dt_deliveries_infer, dt_server_calls_scheduled, dt_calls_scheduled},
     .arrived = {dt_scheduling_arrived},
     .timed_out = {dt_server_calls_timed_out},
     .sent = {dt_server_calls_sent},
@@ -100,11 +112,11 @@ static const struct handling {
     [DT_function_arguments] = {dt_calls_event, VM},
     [DT_function_value] = {dt_calls_event, VM},
     [DT_function_reason] = {dt_calls_event, VM},
-    [DT_message_send] = {dt_messages_event, VM},
-    [DT_message_receive] = {dt_messages_event, VM},
-    [DT_message_delivery] = {dt_messages_event, VM},
-    [DT_seq_trace_send] = {dt_messages_event, OTHERS},
-    [DT_seq_trace_receive] = {dt_messages_event, OTHERS},
+    [DT_message_send] = {dt_message_send, VM},
+    [DT_message_receive] = {dt_message_receive, VM},
+    [DT_message_delivery] = {dt_message_delivery, VM},
+    [DT_seq_trace_send] = {dt_seq_trace_send, OTHERS},
+    [DT_seq_trace_receive] = {dt_seq_trace_receive, OTHERS},
     [DT_user_span_start] = {dt_spans_event, OTHERS},
     [DT_user_span_stop] = {dt_spans_event, OTHERS},
     [DT_withheld] = {withheld, OTHERS},
@@ -136,20 +148,17 @@ void dt_model_skip(struct dt_model *model) {
     model->skipped++;
 }
 
-void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t begin) {
-    dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, begin);
+void dt_model_losing(struct dt_model *model, const struct dt_place *place, int64_t begin) {
+    dt_nodes_lost(model->world, place, begin);
 }
 
-void dt_model_unsure(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t end) {
-    dt_nodes_unsure(model->world, &(struct place){hostname, vpid, trace}, end);
+void dt_model_unsure(struct dt_model *model, const struct dt_place *place, int64_t end) {
+    dt_nodes_unsure(model->world, place, end);
 }
 
-void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+void dt_model_lost(struct dt_model *model, const struct dt_place *place,
                    const struct dt_lost *lost) {
-    struct node *node =
-        dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, lost->begin);
+    struct node *node = dt_nodes_lost(model->world, place, lost->begin);
     struct dt_lost told = *lost;
 
     told.node = node ? &node->seen : NULL;

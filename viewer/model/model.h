@@ -6,8 +6,7 @@
  * shared/model_events.h describes the events that it reports, shared/sink.h the interface of a
  * sink.
  */
-#ifndef DT_VIEWER_MODEL_MODEL_H
-#define DT_VIEWER_MODEL_MODEL_H
+#pragma once
 
 #include "shared/sink.h"
 
@@ -20,14 +19,12 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event);
 /* Counts an event of another provider, or one whose fields could not be read. */
 void dt_model_skip(struct dt_model *model);
 /* A loss begins whose end is not yet known: the known state ends at `begin`. */
-void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t begin);
+void dt_model_losing(struct dt_model *model, const struct dt_place *place, int64_t begin);
 /* Events of this place may be lost up to `end`: until then, the model infers nothing from a missing
    event. */
-void dt_model_unsure(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t end);
+void dt_model_unsure(struct dt_model *model, const struct dt_place *place, int64_t end);
 /* A loss whose end is known: discards state that was inferred during the loss. */
-void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
+void dt_model_lost(struct dt_model *model, const struct dt_place *place,
                    const struct dt_lost *lost);
 /* Reports everything that is still open, then every live process as gone, then the nodes. */
 void dt_model_end(struct dt_model *model);
@@ -39,5 +36,3 @@ bool dt_model_is_nameless(const struct dt_model *model);
 uint64_t dt_model_events(const struct dt_model *model);
 /* The number of events passed to dt_model_skip. */
 uint64_t dt_model_skipped(const struct dt_model *model);
-
-#endif

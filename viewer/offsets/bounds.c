@@ -46,7 +46,7 @@ struct dt_bounds {
 };
 
 static struct matrix matrix_new(unsigned n) {
-    struct matrix m = {n, g_new(int64_t, (gsize)n * n + 1)};
+    struct matrix m = {n, g_new(int64_t, (size_t)n * n + 1)};
 
     for (unsigned i = 0; i < n * n; i++)
         m.at[i] = i % (n + 1) ? none : 0;
@@ -54,20 +54,20 @@ static struct matrix matrix_new(unsigned n) {
 }
 
 static struct matrix matrix_copy(const struct matrix *m) {
-    return (struct matrix){m->n, g_memdup2(m->at, ((gsize)m->n * m->n + 1) * sizeof *m->at)};
+    return (struct matrix){m->n, g_memdup2(m->at, ((size_t)m->n * m->n + 1) * sizeof *m->at)};
 }
 
 struct dt_bounds *dt_bounds_new(unsigned clocks) {
     struct dt_bounds *b = g_new0(struct dt_bounds, 1);
 
     b->sure = matrix_new(clocks <= CLOCKS_MAX ? clocks : 0);
-    b->likely = g_array_new(FALSE, FALSE, sizeof(struct likely));
+    b->likely = g_array_new(false, false, sizeof(struct likely));
     return b;
 }
 
 void dt_bounds_free(struct dt_bounds *b) {
     g_free(b->sure.at);
-    g_array_free(b->likely, TRUE);
+    g_array_free(b->likely, true);
     g_free(b);
 }
 
@@ -123,7 +123,7 @@ static bool is_consistent(const struct matrix *m, const int64_t *given, int64_t 
 
 /* Widens them as far as they contradict each other, and closes the paths. Returns by how much. */
 static int64_t make_consistent(const struct matrix *m) {
-    int64_t *given = g_memdup2(m->at, (gsize)m->n * m->n * sizeof *m->at);
+    int64_t *given = g_memdup2(m->at, (size_t)m->n * m->n * sizeof *m->at);
     int64_t low = 0, high = 0; /* too little; enough */
 
     if (!is_consistent(m, given, 0)) {
@@ -140,7 +140,7 @@ static int64_t make_consistent(const struct matrix *m) {
 
 /* The least late first, the unknown last; of those, the one that bounds least. The rest makes the
    order the same each time. */
-static gint compare_likely(gconstpointer a, gconstpointer b) {
+static int compare_likely(const void *a, const void *b) {
     const struct likely *x = a, *y = b;
 
     if (x->late != y->late)
@@ -175,7 +175,7 @@ static struct matrix best_bounds(const struct dt_bounds *b) {
     struct matrix best = matrix_copy(&b->sure);
 
     g_array_sort(b->likely, compare_likely);
-    for (guint i = 0; i < b->likely->len; i++) {
+    for (unsigned i = 0; i < b->likely->len; i++) {
         const struct likely *l = &g_array_index(b->likely, struct likely, i);
 
         if (l->ns < *bound(&best, l->from, l->to) && agrees(&best, l))

@@ -19,7 +19,7 @@
 
 #include "model/entities/peers.h"
 #include "offsets/bounds.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 enum {
@@ -54,13 +54,13 @@ struct dt_estimate {
     GStringChunk *names;
 };
 
-static guint hash_sample(gconstpointer data) {
+static unsigned hash_sample(const void *data) {
     const struct sample *s = data;
 
-    return (guint)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
+    return (unsigned)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
 }
 
-static gboolean equal_samples(gconstpointer a, gconstpointer b) {
+static gboolean equal_samples(const void *a, const void *b) {
     const struct sample *x = a, *y = b;
 
     return x->hash == y->hash && x->node == y->node;
@@ -99,11 +99,11 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 /* `serial` is 0 without sequential tracing. */
 static uint64_t hash_message(const char *text, const char *label, uint64_t serial) {
     uint64_t hash = dt_hash_number(DT_HASH, serial);
-    char key[DT_FAR_KEY];
+    char key[DT_REMOTE_KEY];
 
-    dt_far_key(label, key);
+    dt_remote_key(label, key);
     hash = hash_text(hash, key);
-    dt_far_key(text, key);
+    dt_remote_key(text, key);
     return hash_text(hash, key);
 }
 
@@ -134,12 +134,12 @@ static void add(struct dt_estimate *e, GHashTable *samples, const struct sample 
 static void add_sent(struct dt_estimate *e, struct sample sample, const char *to) {
     char *name, *node;
 
-    if (dt_far_name(to, &name, &node)) {
+    if (dt_remote_name(to, &name, &node)) {
         sample.name = node;
         add(e, e->sent, &sample);
         g_free(name);
         g_free(node);
-    } else if (dt_far_number(to, &sample.other) && sample.other) {
+    } else if (dt_remote_number(to, &sample.other) && sample.other) {
         add(e, e->sent, &sample);
     }
 }
@@ -186,7 +186,7 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
     case DT_seq_trace_receive:
         sample.hash = hash_message(f->seq_trace_receive.message, f->seq_trace_receive.label,
                                    f->seq_trace_receive.current + 1);
-        if (dt_far_number(f->seq_trace_receive.from, &sample.other) && sample.other)
+        if (dt_remote_number(f->seq_trace_receive.from, &sample.other) && sample.other)
             add(e, e->delivered, &sample);
         break;
     default:
@@ -203,7 +203,7 @@ static struct node *other(const struct sample *s) {
 void dt_estimate_end(struct dt_estimate *e, struct dt_clocks *clocks) {
     struct dt_bounds *bounds = dt_bounds_new(dt_clocks_count(clocks));
     GHashTableIter i;
-    gpointer of;
+    void *of;
 
     g_hash_table_iter_init(&i, e->sent);
     while (g_hash_table_iter_next(&i, &of, NULL)) {

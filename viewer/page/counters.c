@@ -53,7 +53,7 @@ struct dt_page_counters *dt_page_counters_new(void) {
 void dt_page_counters_free(struct dt_page_counters *counters) {
     if (!counters)
         return;
-    g_ptr_array_free(counters->nodes, TRUE);
+    g_ptr_array_free(counters->nodes, true);
     g_free(counters);
 }
 
@@ -129,9 +129,9 @@ static size_t shared_name(const char *name) {
     return g_str_has_prefix(name, "run_queue_") ? 0 : size - digits - 1;
 }
 
-static void counter(void *s, struct dt_node *of, const char *name, const char *unit, int64_t value,
-                    int64_t time) {
-    struct sampled *node = node_of(s, of->number, name);
+static void counter(void *data, struct dt_node *of, const char *name, const char *unit,
+                    int64_t value, int64_t time) {
+    struct sampled *node = node_of(data, of->number, name);
     size_t size = MIN(shared_name(name), NAME_MOST);
     g_autofree char *shared = g_strndup(name, size);
     struct series *series = size > 0 ? series_of(node, shared) : NULL;
@@ -153,7 +153,7 @@ static void counter(void *s, struct dt_node *of, const char *name, const char *u
     *row = MAX(series->before, series->sum / series->added);
 }
 
-const struct dt_sink dt_page_counters_collects = {.counter = counter};
+const struct dt_sink dt_page_counters_collector = {.counter = counter};
 
 /* -- Writing ------------------------------------------------------------------------------- */
 

@@ -2,11 +2,10 @@
  * The VM's counters over time, for the charts of load: for each node, the times of its samples and
  * the values of each counter. If there are too many samples, pairs of them are merged.
  */
-#ifndef DT_VIEWER_PAGE_COUNTERS_H
-#define DT_VIEWER_PAGE_COUNTERS_H
+#pragma once
 
 #include "shared/sink.h"
-#include "who/nodes.h"
+#include "who/seen_nodes.h"
 
 struct dt_page_counters;
 
@@ -19,6 +18,4 @@ void dt_page_counters_json(const struct dt_page_counters *counters,
                            const struct dt_seen_nodes *nodes, int64_t zero, GString *to);
 
 /* The callback that collects; it takes a struct dt_page_counters. */
-extern const struct dt_sink dt_page_counters_collects;
-
-#endif
+extern const struct dt_sink dt_page_counters_collector;

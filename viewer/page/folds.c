@@ -1,6 +1,6 @@
 #include "page/folds.h"
 
-#include "shared/kinds.h"
+#include "shared/process_kinds.h"
 #include "shared/texts.h"
 
 struct dt_page_folds {
@@ -15,7 +15,7 @@ static void fold_free(void *data) {
     struct dt_page_fold *fold = data;
 
     dt_page_lane_unref(fold->lane);
-    g_ptr_array_free(fold->unfolds, TRUE);
+    g_ptr_array_free(fold->unfolds, true);
     g_free(fold->name);
     g_free(fold->initial);
     g_free(fold);

@@ -1,9 +1,8 @@
 /*
- * Folds: short-lived processes of one kind (shared/kinds.h) share a row in the timeline. A reader
- * may unfold it to see the most interesting of them in separate rows below.
+ * Folds: short-lived processes of one kind (shared/process_kinds.h) share a row in the timeline. A
+ * reader may unfold it to see the most interesting of them in separate rows below.
  */
-#ifndef DT_VIEWER_PAGE_FOLDS_H
-#define DT_VIEWER_PAGE_FOLDS_H
+#pragma once
 
 #include "page/lane.h"
 
@@ -39,5 +38,3 @@ static inline bool dt_page_is_fold(const struct dt_page_lane *lane) {
 size_t dt_page_fold_size(const struct dt_page_fold *fold);
 /* The name of a row: "shop_oven × 62". Free with g_free. */
 char *dt_page_fold_show(const struct dt_page_fold *fold);
-
-#endif

@@ -5,7 +5,7 @@
 enum { TEXT_MOST = 240 };
 
 void dt_page_items_init(struct dt_page_items *items, unsigned most) {
-    items->of = g_array_new(FALSE, FALSE, sizeof(struct dt_page_item));
+    items->of = g_array_new(false, false, sizeof(struct dt_page_item));
     items->most = most;
     items->seen = 0;
 }
@@ -26,7 +26,7 @@ void dt_page_items_clear(struct dt_page_items *items) {
     if (!items->of)
         return;
     release(items->of, 0);
-    g_array_free(items->of, TRUE);
+    g_array_free(items->of, true);
     items->of = NULL;
 }
 

@@ -2,8 +2,7 @@
  * Further items of the timeline: server calls, spans, marks, exits. The ones with the greatest
  * weight of each kind are kept.
  */
-#ifndef DT_VIEWER_PAGE_ITEMS_H
-#define DT_VIEWER_PAGE_ITEMS_H
+#pragma once
 
 #include "page/lane.h"
 
@@ -28,5 +27,3 @@ void dt_page_items_clear(struct dt_page_items *items);
 void dt_page_items_add(struct dt_page_items *items, const struct dt_page_item *one);
 /* Keeps at most `most` items, and sorts them by their begin. */
 void dt_page_items_sort(struct dt_page_items *items);
-
-#endif

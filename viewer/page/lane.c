@@ -49,7 +49,7 @@ void dt_page_lane_add(struct dt_page_lane *lane, const struct dt_interval *inter
         lane->runnable_ns += interval->end - interval->begin;
     lane->intervals_seen++;
     if (!lane->intervals)
-        lane->intervals = g_array_new(FALSE, FALSE, sizeof added);
+        lane->intervals = g_array_new(false, false, sizeof added);
     g_array_append_val(lane->intervals, added);
 }
 
@@ -140,7 +140,7 @@ void dt_page_lane_take(struct dt_page_lane *lane, const struct dt_page_lane *oth
     if (!other->intervals)
         return;
     if (!lane->intervals)
-        lane->intervals = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+        lane->intervals = g_array_new(false, false, sizeof(struct dt_page_interval));
     g_array_append_vals(lane->intervals, other->intervals->data, other->intervals->len);
 }
 
@@ -164,7 +164,7 @@ static int by_begin(const void *a, const void *b) {
 /* Merges two sorted arrays. */
 static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
                         const struct dt_page_interval *other, unsigned others) {
-    GArray *all = g_array_sized_new(FALSE, FALSE, sizeof *one, ones + others);
+    GArray *all = g_array_sized_new(false, false, sizeof *one, ones + others);
 
     while (ones > 0 && others > 0) {
         if (one->begin <= other->begin) {
@@ -183,7 +183,7 @@ static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
 /* A fold has many intervals, and all but the last additions are sorted already. */
 static GArray *sorted(GArray *all) {
     const struct dt_page_interval *of = (void *)all->data;
-    g_autoptr(GArray) rest = g_array_new(FALSE, FALSE, sizeof *of);
+    g_autoptr(GArray) rest = g_array_new(false, false, sizeof *of);
     unsigned n = MIN(all->len, 1);
 
     while (n < all->len && of[n - 1].begin <= of[n].begin)
@@ -223,10 +223,10 @@ void dt_page_lane_flatten(struct dt_page_lane *lane) {
     if (!lane->intervals)
         return;
     all = sorted(lane->intervals);
-    g_array_free(lane->intervals, TRUE);
-    flat = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+    g_array_free(lane->intervals, true);
+    flat = g_array_new(false, false, sizeof(struct dt_page_interval));
     for (unsigned rank = 0; rank < RANKS; rank++) {
-        g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+        g_autoptr(GArray) parts = g_array_new(false, false, sizeof(struct dt_page_interval));
         g_autoptr(GArray) above = flat;
         int64_t free = INT64_MIN;
         unsigned at = 0;
@@ -247,6 +247,6 @@ void dt_page_lane_flatten(struct dt_page_lane *lane) {
 
 void dt_page_lane_drop_intervals(struct dt_page_lane *lane) {
     if (lane->intervals)
-        g_array_free(lane->intervals, TRUE);
+        g_array_free(lane->intervals, true);
     lane->intervals = NULL;
 }

@@ -2,8 +2,7 @@
  * A lane: the timeline's data of one process, or of several processes of one kind (folds.h). Its
  * memory is bounded: if there are too many intervals, short ones are merged with their neighbours.
  */
-#ifndef DT_VIEWER_PAGE_LANE_H
-#define DT_VIEWER_PAGE_LANE_H
+#pragma once
 
 #include "who/who.h"
 
@@ -55,5 +54,3 @@ void dt_page_lane_drop_intervals(struct dt_page_lane *lane);
 static inline unsigned dt_page_lane_size(const struct dt_page_lane *lane) {
     return lane->intervals ? lane->intervals->len : 0;
 }
-
-#endif

@@ -57,9 +57,9 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes) {
     if (!lanes)
         return;
     g_hash_table_destroy(lanes->live);
-    g_ptr_array_free(lanes->gone, TRUE);
+    g_ptr_array_free(lanes->gone, true);
     dt_page_folds_free(lanes->folds);
-    g_ptr_array_free(lanes->unfolded, TRUE);
+    g_ptr_array_free(lanes->unfolded, true);
     g_free(lanes);
 }
 
@@ -258,6 +258,7 @@ static size_t share_unfolded(GPtrArray *unfolded, const GPtrArray *rows, unsigne
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes) {
     unsigned for_unfolded = lanes->intervals / UNFOLDED_PART;
     unsigned for_rows = lanes->intervals - for_unfolded;
+
     /* Each row has at least one interval. */
     unsigned most = MIN(lanes->processes, for_rows);
     GPtrArray *rows = lanes->gone;

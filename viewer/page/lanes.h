@@ -1,6 +1,5 @@
 /* All lanes: those of live processes, and the most interesting of those that are gone. */
-#ifndef DT_VIEWER_PAGE_LANES_H
-#define DT_VIEWER_PAGE_LANES_H
+#pragma once
 
 #include "page/lane.h"
 
@@ -25,5 +24,3 @@ const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes);
 const GPtrArray *dt_page_lanes_unfolded(const struct dt_page_lanes *lanes);
 /* Processes that could have had a row. */
 uint64_t dt_page_lanes_seen(const struct dt_page_lanes *lanes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Distinct texts by number. Number 0 is the empty text. */
-#ifndef DT_VIEWER_PAGE_STRINGS_H
-#define DT_VIEWER_PAGE_STRINGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ uint32_t dt_page_strings_number(struct dt_page_strings *strings, const char *tex
 const char *dt_page_strings_text(const struct dt_page_strings *strings, uint32_t number);
 /* All texts, as the JSON array "strings". */
 void dt_page_strings_json(const struct dt_page_strings *strings, GString *to);
-
-#endif

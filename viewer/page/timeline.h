@@ -2,13 +2,12 @@
  * The page's timeline: the most interesting processes with their intervals, messages, server calls,
  * spans, marks and exits. The number of live processes and the limits below bound its memory.
  *
- * Every callback of dt_page_timeline_collects takes a struct dt_page_timeline.
+ * Every callback of dt_page_timeline_collector takes a struct dt_page_timeline.
  */
-#ifndef DT_VIEWER_PAGE_TIMELINE_H
-#define DT_VIEWER_PAGE_TIMELINE_H
+#pragma once
 
 #include "page/lanes.h"
-#include "page/messages.h"
+#include "page/message_chunks.h"
 #include "page/items.h"
 #include "page/strings.h"
 #include "shared/sink.h"
@@ -33,6 +32,8 @@ struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
 void dt_page_timeline_free(struct dt_page_timeline *timeline);
 
 /* The callbacks that collect; the ones that it does not need are NULL. */
-extern const struct dt_sink dt_page_timeline_collects;
+extern const struct dt_sink dt_page_timeline_collector;
 
-#endif
+/* Writes the timeline as one JSON object, which browser/data.js reads. Call it after the end of the
+   model. */
+void dt_page_timeline_json(struct dt_page_timeline *timeline, GString *to);

@@ -11,8 +11,7 @@
  * dt_event_begin, because a new name is a separate packet. When there are too many names, writer
  * and reader forget all of them; names are then written again, with higher numbers.
  */
-#ifndef DT_VIEWER_PERFETTO_PACKETS_H
-#define DT_VIEWER_PERFETTO_PACKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -170,5 +169,3 @@ void dt_arg_true(struct dt_packets *packets, enum dt_arg name);
 /* Arguments with any name. */
 void dt_arg_named_text(struct dt_packets *packets, const char *name, const char *text);
 void dt_arg_named_int(struct dt_packets *packets, const char *name, int64_t value);
-
-#endif

@@ -15,12 +15,11 @@
  * the events. So the descriptors of nodes, groups and processes are written when these are gone:
  * only then are their names known, and the run time by which they are sorted.
  */
-#ifndef DT_VIEWER_PERFETTO_TRACKS_H
-#define DT_VIEWER_PERFETTO_TRACKS_H
+#pragma once
 
-#include "perfetto/lanes.h"
+#include "perfetto/track_lanes.h"
 #include "perfetto/packets.h"
-#include "perfetto/thin.h"
+#include "perfetto/thinning.h"
 #include "shared/model_events.h"
 
 /* Tracks of a node. */
@@ -103,5 +102,3 @@ uint64_t dt_tracks_lane(struct dt_tracks *tracks, struct dt_process *process, en
 /* A lane of the requests with this seq_trace label; 0: too many labels. */
 uint64_t dt_tracks_request(struct dt_tracks *tracks, const char *label, int64_t begin, int64_t end);
 void dt_tracks_process_gone(struct dt_tracks *tracks, struct dt_process *process);
-
-#endif

@@ -20,10 +20,12 @@ static size_t harmless(const char *text, size_t size) {
 static void put_escaped(struct dt_wire *w, const char *text, size_t size, size_t max) {
     static const char digits[] = "0123456789abcdef", cut[] = "…";
     size_t end = w->size + max;
+
     for (size_t i = 0; i < size;) {
         unsigned char byte = (unsigned char)text[i];
         size_t bytes = harmless(text + i, size - i);
         size_t needs = bytes ? bytes : 4;
+
         if (w->size + needs + (i + (bytes ? bytes : 1) < size ? sizeof cut - 1 : 0) > end) {
             memcpy(w->bytes + w->size, cut, sizeof cut - 1);
             w->size += sizeof cut - 1;
@@ -51,8 +53,10 @@ static void put_escaped(struct dt_wire *w, const char *text, size_t size, size_t
 static bool all_plain(const char *text, size_t size) {
     const uint64_t ones = ~(uint64_t)0 / 255, highs = ones << 7;
     size_t i = 0;
+
     for (; i + 8 <= size; i += 8) {
         uint64_t eight;
+
         memcpy(&eight, text + i, 8);
         /* sets the high bits of bytes above 0x7e or below 0x20 */
         if ((eight | (eight + ones) | (eight - ones * 0x20)) & highs)
@@ -77,6 +81,7 @@ void dt_wire_put(struct dt_wire *w, const char *text, size_t max) {
 
 void dt_wire_text(struct dt_wire *w, unsigned field, const char *text, size_t max) {
     size_t start = dt_wire_enter(w, field);
+
     dt_wire_put(w, text, max);
     dt_wire_leave(w, start);
 }

@@ -2,8 +2,7 @@
  * The wire format of protocol buffers: fields with their numbers, appended to a block of bytes.
  * Texts of a recording may contain any bytes; the output is valid, harmless UTF-8.
  */
-#ifndef DT_VIEWER_PERFETTO_WIRE_H
-#define DT_VIEWER_PERFETTO_WIRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,6 +70,7 @@ static inline size_t dt_wire_enter(struct dt_wire *w, unsigned field) {
 
 static inline void dt_wire_leave(struct dt_wire *w, size_t start) {
     size_t size = w->size - start, more = 0;
+
     for (size_t s = size; s > 127; s >>= 7)
         more++;
     if (more) {
@@ -81,5 +81,3 @@ static inline void dt_wire_leave(struct dt_wire *w, size_t start) {
     dt_wire_varint(w, size);
     w->size += size;
 }
-
-#endif

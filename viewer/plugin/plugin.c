@@ -21,7 +21,7 @@
 #include "shared/params.h"
 #include "shared/sink.h"
 
-#define SINK(room, name) extern const struct dt_sink dt_sink_##room;
+#define SINK(folder, name) extern const struct dt_sink dt_sink_##folder;
 #include "sinks.def"
 
 struct component {
@@ -46,18 +46,16 @@ enum { CORRECTED, RECORDED };
 enum { SHAPE, FULL };
 
 static const struct dt_param common[] = {
-    [CLOCKS] = {.name = "clocks",
-                .type = DT_PARAM_WORD,
-                .standard = "corrected",
-                .meaning = "times of several hosts: corrected by the messages between nodes, or as "
-                           "recorded",
-                .words = (const char *const[]){"corrected", "recorded", NULL}},
-    [CONTENTS] = {.name = "contents",
-                  .type = DT_PARAM_WORD,
-                  .standard = "shape",
-                  .meaning = "exit reasons and log lines: with only the shape of binaries, strings "
-                             "and long numbers, or in full",
-                  .words = (const char *const[]){"shape", "full", NULL}},
+    [CLOCKS] =
+        DT_PARAM_WORD("clocks", "corrected",
+                      "times of several hosts: corrected by the messages between nodes, or as "
+                      "recorded",
+                      "corrected", "recorded"),
+    [CONTENTS] =
+        DT_PARAM_WORD("contents", "shape",
+                      "exit reasons and log lines: with only the shape of binaries, strings "
+                      "and long numbers, or in full",
+                      "shape", "full"),
     {0},
 };
 
@@ -92,19 +90,16 @@ static void model_skip(void *model) {
     dt_model_skip(model);
 }
 
-static void model_losing(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                         int64_t begin) {
-    dt_model_losing(model, hostname, vpid, trace, begin);
+static void model_losing(void *model, const struct dt_place *place, int64_t begin) {
+    dt_model_losing(model, place, begin);
 }
 
-static void model_unsure(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                         int64_t end) {
-    dt_model_unsure(model, hostname, vpid, trace, end);
+static void model_unsure(void *model, const struct dt_place *place, int64_t end) {
+    dt_model_unsure(model, place, end);
 }
 
-static void model_lost(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                       const struct dt_lost *lost) {
-    dt_model_lost(model, hostname, vpid, trace, lost);
+static void model_lost(void *model, const struct dt_place *place, const struct dt_lost *lost) {
+    dt_model_lost(model, place, lost);
 }
 
 static const struct dt_reads to_model = {.event = model_event,
@@ -150,7 +145,8 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
         free_component(c);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
-    c->model = dt_model_new(sink, c->of_sink, c->shows_contents);
+    c->model =
+        dt_model_new(sink->collector ? sink->collector : sink, c->of_sink, c->shows_contents);
     c->clocks = dt_clocks_new();
     c->reader = dt_reader_new(&to_model, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
@@ -313,12 +309,12 @@ static struct {
     char description[200];
     char help[4000];
 } texts[] = {
-#define SINK(room, name) {"", ""},
+#define SINK(folder, name) {"", ""},
 #include "sinks.def"
 };
 
 enum {
-#define SINK(room, name) TEXTS_##room,
+#define SINK(folder, name) TEXTS_##folder,
 #include "sinks.def"
 };
 
@@ -331,16 +327,16 @@ static void describe(const struct dt_sink *sink, unsigned n) {
 }
 
 __attribute__((constructor)) static void describe_all(void) {
-#define SINK(room, name) describe(&dt_sink_##room, TEXTS_##room);
+#define SINK(folder, name) describe(&dt_sink_##folder, TEXTS_##folder);
 #include "sinks.def"
 }
 
-#define SINK(room, name)                                                                           \
-    static bt_component_class_initialize_method_status initialize_##room(                          \
+#define SINK(folder, name)                                                                         \
+    static bt_component_class_initialize_method_status initialize_##folder(                        \
         bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,         \
         const bt_value *params, void *data) {                                                      \
         (void)configuration, (void)data;                                                           \
-        return initialize(self, params, &dt_sink_##room, #name);                                   \
+        return initialize(self, params, &dt_sink_##folder, #name);                                 \
     }
 #include "sinks.def"
 
@@ -353,11 +349,11 @@ BT_PLUGIN(dyntrace);
 BT_PLUGIN_DESCRIPTION("Pictures of recorded Erlang nodes");
 BT_PLUGIN_LICENSE("Apache-2.0");
 
-#define SINK(room, name)                                                                           \
+#define SINK(folder, name)                                                                         \
     BT_PLUGIN_SINK_COMPONENT_CLASS(name, consume);                                                 \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##room].description);             \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##room].help);                           \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##room);                     \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##folder].description);           \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##folder].help);                         \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##folder);                   \
     BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(name, finalize);                                \
     BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(name, connect);                      \
     BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(name, get_mip_versions);

@@ -5,8 +5,6 @@
 
 #include <glib.h>
 
-#include "reading/fields.h"
-
 /* -- The catalogue ---------------------------------------------------------------- */
 
 enum type { TYPE_TEXT, TYPE_PROGRAM_TEXT, TYPE_int32, TYPE_uint32, TYPE_int64, TYPE_uint64 };
@@ -114,6 +112,7 @@ static bool map_members(struct dt_class *map, const bt_field_class *payload) {
 
         if (is_string) {
             const char **field = (const char **)((char *)&map->empty + slot->offset);
+
             *field = "";
         }
         if (!find_member(payload, slot->name, &m->index, &class) &&
@@ -207,7 +206,7 @@ static struct dt_class *map_class(const bt_event_class *class) {
     return map;
 }
 
-static void free_map(gpointer data) {
+static void free_map(void *data) {
     struct dt_class *map = data;
 
     bt_event_class_put_ref(map->class);
@@ -221,7 +220,7 @@ const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_cl
         map = g_hash_table_lookup(classes->all, class);
         if (!map) {
             map = map_class(class);
-            g_hash_table_insert(classes->all, (gpointer) class, map);
+            g_hash_table_insert(classes->all, (void *)class, map);
         }
         classes->last = map;
     }
@@ -303,8 +302,8 @@ void dt_class_read(const struct dt_class *class, const bt_event *event, struct d
     to->has = class->has;
     for (unsigned i = 0; i < class->members; i++)
         read_member(&class->member[i], payload, &to->fields);
-    read_number(&class->vpid, event, &to->vpid);
+    read_number(&class->vpid, event, &to->place.vpid);
     read_number(&class->vtid, event, &to->vtid);
-    read_text(&class->hostname, event, &to->hostname);
+    read_text(&class->hostname, event, &to->place.hostname);
     read_text(&class->procname, event, &to->procname);
 }

@@ -2,8 +2,7 @@
  * Event classes of traces. Each class is mapped once to a probe of the catalogue, and the members
  * of its payload and contexts to fields.
  */
-#ifndef DT_VIEWER_READING_CLASSES_H
-#define DT_VIEWER_READING_CLASSES_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
@@ -23,4 +22,15 @@ const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_cl
 /* Sets the probe and its fields, and vpid, vtid, hostname and procname if the event has them. */
 void dt_class_read(const struct dt_class *class, const bt_event *event, struct dt_recorded *to);
 
-#endif
+/* Integer fields of babeltrace2. */
+static inline bool dt_is_integer(const bt_field_class *class, bool *is_signed) {
+    bt_field_class_type type = bt_field_class_get_type(class);
+
+    *is_signed = bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+    return *is_signed || bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER);
+}
+
+static inline int64_t dt_integer(const bt_field *field, bool is_signed) {
+    return is_signed ? bt_field_integer_signed_get_value(field)
+                     : (int64_t)bt_field_integer_unsigned_get_value(field);
+}

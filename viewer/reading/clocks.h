@@ -1,6 +1,5 @@
 /* The clocks of a recording: usually one for each host. */
-#ifndef DT_VIEWER_READING_CLOCKS_H
-#define DT_VIEWER_READING_CLOCKS_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
@@ -21,5 +20,3 @@ unsigned dt_clocks_count(const struct dt_clocks *clocks);
 static inline bool dt_clocks_differ(const struct dt_clocks *clocks) {
     return dt_clocks_count(clocks) > 1;
 }
-
-#endif

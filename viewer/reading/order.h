@@ -3,8 +3,7 @@
  * wait here until no other clock can have an earlier one, which takes at most the difference
  * between the largest and the smallest offset.
  */
-#ifndef DT_VIEWER_READING_ORDER_H
-#define DT_VIEWER_READING_ORDER_H
+#pragma once
 
 #include "reading/clocks.h"
 
@@ -18,5 +17,3 @@ void dt_order_add(struct dt_order *order, const bt_message *message);
 /* There are no more messages: passes on the waiting ones. */
 void dt_order_end(struct dt_order *order);
 void dt_order_free(struct dt_order *order);
-
-#endif

@@ -17,6 +17,10 @@ struct dt_reader {
 
 /* -- Events ------------------------------------------------------------------------- */
 
+static struct dt_place place_of(const struct dt_stream *stream) {
+    return (struct dt_place){stream->hostname, stream->vpid, stream->trace};
+}
+
 static void read_event(struct dt_reader *r, const bt_message *message) {
     const bt_event *event = bt_message_event_borrow_event_const(message);
     const struct dt_class *class = dt_class_of(r->classes, bt_event_borrow_class_const(event));
@@ -32,12 +36,10 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
             r->reads->skip(r->data);
         return;
     }
-    to->trace = stream->trace;
+    to->place = place_of(stream);
     to->clock = dt_clocks_differ(r->clocks) ? stream->clock : NULL;
     to->cpu = stream->cpu;
-    to->vpid = stream->vpid;
     to->vtid = DT_NO_VALUE;
-    to->hostname = stream->hostname;
     to->procname = "";
     to->has_deliveries = stream->has_deliveries;
     dt_class_read(class, event, to);
@@ -48,20 +50,23 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
 /* -- Losses ------------------------------------------------------------------------- */
 
 static void report_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_lost *lost) {
+    const struct dt_place place = place_of(stream);
+
     lost->end = MAX(lost->end, lost->begin);
     g_free(stream->name);
-    stream->name = stream->cpu == DT_NO_VALUE
-                       ? g_strdup("a stream")
-                       : g_strdup_printf("CPU %" G_GINT64_FORMAT, stream->cpu);
+    stream->name = stream->cpu == DT_NO_VALUE ? g_strdup("a stream")
+                                              : g_strdup_printf("CPU %" PRId64, stream->cpu);
     lost->stream = stream->name;
     if (r->reads->lost)
-        r->reads->lost(r->data, stream->hostname, stream->vpid, stream->trace, lost);
+        r->reads->lost(r->data, &place, lost);
 }
 
 static void report_unsure(struct dt_reader *r, const struct dt_stream *stream,
                           const struct dt_lost *lost) {
+    const struct dt_place place = place_of(stream);
+
     if (r->reads->unsure && lost->end != DT_NO_VALUE)
-        r->reads->unsure(r->data, stream->hostname, stream->vpid, stream->trace, lost->end);
+        r->reads->unsure(r->data, &place, lost->end);
 }
 
 static void end_lost_events(struct dt_reader *r, struct dt_stream *stream) {
@@ -102,6 +107,7 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
     struct dt_stream *info = dt_stream_of(r->streams, stream);
     struct dt_lost *lost = &info->packets;
+    struct dt_place place;
 
     *lost = (struct dt_lost){.begin = DT_NO_VALUE, .end = DT_NO_VALUE};
     if (bt_stream_class_discarded_packets_have_default_clock_snapshots(
@@ -116,8 +122,9 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
         lost->begin = r->now;
     info->has_lost_packets = true;
     report_unsure(r, info, lost);
+    place = place_of(info);
     if (r->reads->losing)
-        r->reads->losing(r->data, info->hostname, info->vpid, info->trace, lost->begin);
+        r->reads->losing(r->data, &place, lost->begin);
 }
 
 static void end_lost_packets(struct dt_reader *r, struct dt_stream *stream) {

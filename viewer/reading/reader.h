@@ -1,8 +1,7 @@
 /*
  * Converts messages of babeltrace2 to recorded events for the model.
  */
-#ifndef DT_VIEWER_READING_READER_H
-#define DT_VIEWER_READING_READER_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
@@ -15,10 +14,9 @@ struct dt_reads {
     /* An event of another provider, or one whose fields could not be read. */
     void (*skip)(void *data);
     /* See dt_model_losing, dt_model_unsure and dt_model_lost. */
-    void (*losing)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t begin);
-    void (*unsure)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t end);
-    void (*lost)(void *data, const char *hostname, int64_t vpid, uint64_t trace,
-                 const struct dt_lost *lost);
+    void (*losing)(void *data, const struct dt_place *place, int64_t begin);
+    void (*unsure)(void *data, const struct dt_place *place, int64_t end);
+    void (*lost)(void *data, const struct dt_place *place, const struct dt_lost *lost);
 };
 
 struct dt_reader;
@@ -26,5 +24,3 @@ struct dt_reader;
 struct dt_reader *dt_reader_new(const struct dt_reads *reads, void *data, struct dt_clocks *clocks);
 void dt_reader_message(struct dt_reader *reader, const bt_message *message);
 void dt_reader_free(struct dt_reader *reader);
-
-#endif

@@ -3,7 +3,6 @@
 #include <glib.h>
 
 #include "reading/classes.h"
-#include "reading/fields.h"
 
 /* The latest valid time, in the year 2116. The difference of two valid times does not overflow. */
 static const int64_t latest = INT64_C(1) << 62;
@@ -48,7 +47,7 @@ static const struct trace *trace_of(struct dt_streams *streams, const bt_trace *
                             .has_deliveries = dt_classes_have(class, DT_message_delivery) ||
                                               dt_classes_have(class, DT_message_receive)};
     bt_trace_get_ref(trace);
-    g_hash_table_insert(streams->traces, (gpointer)trace, found);
+    g_hash_table_insert(streams->traces, (void *)trace, found);
     return found;
 }
 
@@ -70,7 +69,7 @@ static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *s
     return info;
 }
 
-static void free_stream(gpointer data) {
+static void free_stream(void *data) {
     struct dt_stream *info = data;
 
     bt_stream_put_ref(info->stream);
@@ -86,7 +85,7 @@ struct dt_stream *dt_stream_of(struct dt_streams *streams, const bt_stream *stre
     streams->last = g_hash_table_lookup(streams->known, stream);
     if (!streams->last) {
         streams->last = describe(streams, stream);
-        g_hash_table_insert(streams->known, (gpointer)stream, streams->last);
+        g_hash_table_insert(streams->known, (void *)stream, streams->last);
     }
     return streams->last;
 }
@@ -130,7 +129,7 @@ int64_t dt_stream_time(const struct dt_stream *stream, const bt_clock_snapshot *
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
-static void free_trace(gpointer data) {
+static void free_trace(void *data) {
     struct trace *of = data;
 
     bt_trace_put_ref(of->trace);

@@ -1,6 +1,5 @@
 /* Streams of traces: the host, process, CPU and clock of their events. */
-#ifndef DT_VIEWER_READING_STREAMS_H
-#define DT_VIEWER_READING_STREAMS_H
+#pragma once
 
 #include "reading/clocks.h"
 #include "shared/model_events.h"
@@ -34,5 +33,3 @@ bool dt_stream_read_time(const struct dt_stream *stream, const bt_clock_snapshot
                          int64_t *time);
 /* The corrected time; DT_NO_VALUE if it is out of range. */
 int64_t dt_stream_time(const struct dt_stream *stream, const bt_clock_snapshot *snapshot);
-
-#endif

@@ -1,6 +1,6 @@
 #include "report/cells.h"
 
-#include "shared/show.h"
+#include "shared/amounts.h"
 
 enum { BYTES_PER_WORD = 8 };
 
@@ -20,11 +20,11 @@ void dt_cell_number(struct dt_columns *c, int64_t number) {
     if (number == DT_NO_VALUE)
         dt_columns_text(c, "");
     else
-        dt_columns_printf(c, "%" G_GINT64_FORMAT, number);
+        dt_columns_printf(c, "%" PRId64, number);
 }
 
 void dt_cell_count(struct dt_columns *c, uint64_t number) {
-    dt_columns_printf(c, "%" G_GUINT64_FORMAT, number);
+    dt_columns_printf(c, "%" PRIu64, number);
 }
 
 void dt_cell_some(struct dt_columns *c, uint64_t number) {
@@ -48,6 +48,7 @@ void dt_cell_node(struct dt_columns *c, const struct dt_summary *summary,
 
 void dt_cell_who(struct dt_columns *c, const struct dt_who *who) {
     g_autofree char *shown = dt_who_show_pid(who);
+
     dt_columns_text(c, shown);
 }
 
@@ -64,6 +65,7 @@ void dt_cell_other(struct dt_columns *c, const struct dt_who *who, const struct 
 void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair) {
     const struct dt_who *known = pair->from ? pair->from : pair->to;
+
     dt_cell_node(c, summary, known ? known->node : NULL);
     dt_cell_who(c, pair->from);
     if (pair->to)
@@ -74,5 +76,6 @@ void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
 
 void dt_cell_short(struct dt_columns *c, const struct dt_who *who) {
     g_autofree char *shown = dt_who_show_pid(who);
+
     dt_columns_text(c, who && who->name && *who->name ? who->name : shown);
 }

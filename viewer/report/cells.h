@@ -1,6 +1,5 @@
 /* Cells of the report's tables. */
-#ifndef DT_VIEWER_REPORT_CELLS_H
-#define DT_VIEWER_REPORT_CELLS_H
+#pragma once
 
 #include "shared/columns.h"
 #include "summary/summary.h"
@@ -25,5 +24,3 @@ void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair);
 /* For tables with many columns: the name alone, if the process has one. */
 void dt_cell_short(struct dt_columns *c, const struct dt_who *who);
-
-#endif

@@ -1,4 +1,5 @@
-#include "sequence/mermaid.h"
+/* A sequence diagram in the syntax of Mermaid. */
+#include "sequence/sequence_events.h"
 
 #include <string.h>
 
@@ -9,9 +10,10 @@ enum { TEXT_CHARS = 80, NAME_CHARS = 60, REMARK_CHARS = 200 };
 
 /* Mermaid has no quotes, only entities: #59; is a semicolon. Characters that are special in its
  * grammar, in HTML or in mathematics ($$) become entities; control characters become spaces. */
-static void put(GString *to, const char *text, glong most) {
+static void put(GString *to, const char *text, long most) {
     static const char own[] = ";#:<>&\"%\\`";
-    glong n = 0;
+    long n = 0;
+
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
         bool is_valid = c != (gunichar)-1 && c != (gunichar)-2;
@@ -40,8 +42,10 @@ static void number(struct dt_party *party, GPtrArray *parties) {
 
 static bool has_two_nodes(const GPtrArray *parties) {
     const struct dt_party *first = NULL;
-    for (guint i = 0; i < parties->len; i++) {
+
+    for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
+
         if (!party->is_process)
             continue;
         if (first && first->node != party->node)
@@ -53,9 +57,11 @@ static bool has_two_nodes(const GPtrArray *parties) {
 
 static void participants(GString *to, const struct dt_sequence *s, const GPtrArray *parties) {
     bool is_of_nodes = has_two_nodes(parties);
-    for (guint i = 0; i < parties->len; i++) {
+
+    for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
         g_autoptr(GString) text = g_string_new(party->show);
+
         if (!strstr(party->show, party->pid))
             g_string_append_printf(text, " %s", party->pid);
         if (is_of_nodes && party->is_process)
@@ -70,6 +76,7 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
 /* Omits the envelope of a gen_server call or cast: "call {get,17}". */
 static void put_message(GString *to, const char *text) {
     const char *request = text, *kind = NULL;
+
     if (!text)
         return;
     if (dt_skip(&request, "{'$gen_call',")) {
@@ -83,7 +90,7 @@ static void put_message(GString *to, const char *text) {
         put(to, *text ? text : "message", TEXT_CHARS);
         return;
     }
-    g_autofree char *body = g_strndup(request, (gsize)(dt_term_end(request) - request));
+    g_autofree char *body = g_strndup(request, (size_t)(dt_term_end(request) - request));
     g_string_append(to, kind);
     put(to, body, TEXT_CHARS);
 }
@@ -105,13 +112,14 @@ static void step(GString *to, const struct dt_step *step) {
 
 void dt_sequence_mermaid(struct dt_sequence *s, const char *nothing, GString *to) {
     g_autoptr(GPtrArray) parties = g_ptr_array_new();
-    for (guint i = 0; i < s->steps->len; i++) {
+
+    for (unsigned i = 0; i < s->steps->len; i++) {
         number(g_array_index(s->steps, struct dt_step, i).from, parties);
         number(g_array_index(s->steps, struct dt_step, i).to, parties);
     }
     g_string_append(to, "sequenceDiagram\n");
     if (s->left_out)
-        g_string_append_printf(to, "    %%%% %" G_GUINT64_FORMAT " later messages are left out\n",
+        g_string_append_printf(to, "    %%%% %" PRIu64 " later messages are left out\n",
                                s->left_out);
     if (nothing) {
         g_string_append(to, "    participant p1 as nothing to show\n    Note over p1: ");
@@ -119,10 +127,10 @@ void dt_sequence_mermaid(struct dt_sequence *s, const char *nothing, GString *to
         g_string_append_c(to, '\n');
     }
     participants(to, s, parties);
-    for (guint i = 0; i < s->steps->len; i++)
+    for (unsigned i = 0; i < s->steps->len; i++)
         step(to, &g_array_index(s->steps, struct dt_step, i));
     if (s->left_out && parties->len)
-        g_string_append_printf(
-            to, "    Note over p1,p%u: %" G_GUINT64_FORMAT " later messages are left out\n",
-            parties->len, s->left_out);
+        g_string_append_printf(to,
+                               "    Note over p1,p%u: %" PRIu64 " later messages are left out\n",
+                               parties->len, s->left_out);
 }

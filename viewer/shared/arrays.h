@@ -1,6 +1,5 @@
 /* Arrays of pointers for sorting; the caller frees them. */
-#ifndef DT_VIEWER_SHARED_ARRAYS_H
-#define DT_VIEWER_SHARED_ARRAYS_H
+#pragma once
 
 #include <glib.h>
 
@@ -8,5 +7,3 @@
 GPtrArray *dt_pointers(const GArray *array);
 /* The values of a hash table, in no order. */
 GPtrArray *dt_rows_of(GHashTable *table);
-
-#endif

@@ -2,8 +2,7 @@
  * A table for a terminal: aligned columns, at most DT_COLUMNS wide. If a table is too wide, texts
  * are truncated: those of '~' columns first, always in the widest column.
  */
-#ifndef DT_VIEWER_SHARED_COLUMNS_H
-#define DT_VIEWER_SHARED_COLUMNS_H
+#pragma once
 
 #include <glib.h>
 
@@ -30,5 +29,3 @@ void dt_columns_end(struct dt_columns *columns, GString *to);
 
 /* Appends an escaped text: one line, without control characters, valid UTF-8. */
 void dt_columns_escape(GString *to, const char *text);
-
-#endif

@@ -14,8 +14,7 @@
  * The command does the same for the texts of triggers:
  * priv/python/dyntrace_command/common/contents.py.
  */
-#ifndef DT_VIEWER_SHARED_CONTENTS_H
-#define DT_VIEWER_SHARED_CONTENTS_H
+#pragma once
 
 #include <glib.h>
 
@@ -27,5 +26,3 @@ void dt_contents_hide(GString *to, const char *text);
 
 /* The same, truncated to DT_REASON_MOST bytes. */
 void dt_contents_of_reason(GString *to, const char *reason);
-
-#endif

@@ -45,7 +45,7 @@ static int descriptor_of(const char *path) {
     if (strcmp(path, "/dev/stderr") == 0)
         return STDERR_FILENO;
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
-        guint64 number;
+        uint64_t number;
 
         if (g_str_has_prefix(path, folders[i]) &&
             g_ascii_string_to_unsigned(path + strlen(folders[i]), 10, 0, INT_MAX, &number, NULL))

@@ -1,9 +1,9 @@
 /*
  * The output file of a sink, which appears only when it is complete.
  */
-#ifndef DT_VIEWER_SHARED_FILE_H
-#define DT_VIEWER_SHARED_FILE_H
+#pragma once
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,5 +24,3 @@ bool dt_file_close(struct dt_file *file, GError **error);
 /* Writes a text, closes the file and sets the pointer to NULL. */
 bool dt_file_finish(struct dt_file **file, const GString *text, GError **error);
 void dt_file_discard(struct dt_file *file);
-
-#endif

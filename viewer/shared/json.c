@@ -60,7 +60,7 @@ void dt_json_number(GString *to, const char *name, int64_t number) {
         return;
     }
     dt_json_name(to, name);
-    g_string_append_printf(to, "%" G_GINT64_FORMAT, number);
+    g_string_append_printf(to, "%" PRId64, number);
 }
 
 void dt_json_boolean(GString *to, const char *name, bool is) {

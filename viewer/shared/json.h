@@ -1,8 +1,7 @@
 /*
  * Appends JSON to a string. The functions add commas; `name` is NULL within an array.
  */
-#ifndef DT_VIEWER_SHARED_JSON_H
-#define DT_VIEWER_SHARED_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void dt_json_boolean(GString *to, const char *name, bool is);
 void dt_json_null(GString *to, const char *name);
 /* Writes the comma and the name before a value that the caller appends. */
 void dt_json_name(GString *to, const char *name);
-
-#endif

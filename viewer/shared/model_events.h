@@ -24,8 +24,7 @@
  * message in flight or pending call refers to it. Sinks may keep data in `of_sink` and free it in
  * `process_gone`.
  */
-#ifndef DT_VIEWER_SHARED_MODEL_EVENTS_H
-#define DT_VIEWER_SHARED_MODEL_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -293,5 +292,3 @@ struct dt_lost {
     int64_t begin, end;   /* they were lost between these times */
     uint64_t count;       /* 0 if unknown */
 };
-
-#endif

@@ -29,17 +29,17 @@ static bool read_file(const char *path, const char **file) {
 
 static void read_standard(const struct dt_param *param, union dt_value *value) {
     switch (param->type) {
-    case DT_PARAM_STRING:
-    case DT_PARAM_FILE:
+    case DT_STRING:
+    case DT_FILE:
         value->string = param->standard;
         break;
-    case DT_PARAM_WORD:
+    case DT_WORD:
         read_word(param->words, param->standard, &value->word);
         break;
-    case DT_PARAM_INTEGER:
+    case DT_INTEGER:
         value->integer = g_ascii_strtoll(param->standard, NULL, 10);
         break;
-    case DT_PARAM_BOOL:
+    case DT_BOOL:
         read_flag(param->standard, &value->is);
         break;
     }
@@ -72,20 +72,20 @@ static bool boolean(const bt_value *given, bool *value) {
 
 static bool read_given(const struct dt_param *param, const bt_value *given, union dt_value *value) {
     switch (param->type) {
-    case DT_PARAM_STRING:
+    case DT_STRING:
         if (!bt_value_is_string(given))
             return false;
         value->string = bt_value_string_get(given);
         return true;
-    case DT_PARAM_FILE:
+    case DT_FILE:
         return bt_value_is_string(given) && read_file(bt_value_string_get(given), &value->string);
-    case DT_PARAM_WORD:
+    case DT_WORD:
         return bt_value_is_string(given) &&
                read_word(param->words, bt_value_string_get(given), &value->word);
-    case DT_PARAM_INTEGER:
+    case DT_INTEGER:
         return integer(given, &value->integer) && value->integer >= param->least &&
                value->integer <= param->most;
-    case DT_PARAM_BOOL:
+    case DT_BOOL:
         return boolean(given, &value->is);
     }
     return false;
@@ -94,19 +94,19 @@ static bool read_given(const struct dt_param *param, const bt_value *given, unio
 /* The allowed values of a parameter: "an integer from 1 to 200". */
 static char *expected(const struct dt_param *param) {
     switch (param->type) {
-    case DT_PARAM_FILE:
+    case DT_FILE:
         return g_strdup("a file's path, not empty and not a folder's");
-    case DT_PARAM_WORD: {
+    case DT_WORD: {
         char *words = g_strjoinv(", ", (char **)param->words);
         char *text = g_strconcat("one of ", words, NULL);
 
         g_free(words);
         return text;
     }
-    case DT_PARAM_INTEGER:
-        return g_strdup_printf("an integer from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                               param->least, param->most);
-    case DT_PARAM_BOOL:
+    case DT_INTEGER:
+        return g_strdup_printf("an integer from %" PRId64 " to %" PRId64, param->least,
+                               param->most);
+    case DT_BOOL:
         return g_strdup("a boolean");
     default:
         return g_strdup("a string");
@@ -193,5 +193,5 @@ char *dt_params_help(const struct dt_param *table, const struct dt_param *also) 
 
     put_help(help, table);
     put_help(help, also);
-    return g_string_free(help, FALSE);
+    return g_string_free(help, false);
 }

@@ -1,8 +1,7 @@
 /*
  * The parameters of a sink: the values of --params, checked against the sink's table.
  */
-#ifndef DT_VIEWER_SHARED_PARAMS_H
-#define DT_VIEWER_SHARED_PARAMS_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
@@ -15,5 +14,3 @@ union dt_value *dt_params_read(const struct dt_param *table, const struct dt_par
 
 /* The help text for both tables; to be freed by g_free. */
 char *dt_params_help(const struct dt_param *table, const struct dt_param *also);
-
-#endif

@@ -5,11 +5,10 @@
  * recordings of other versions, and of OTP's own LTTng provider, as far as they have the same
  * fields.
  */
-#ifndef DT_VIEWER_SHARED_RECORDED_H
-#define DT_VIEWER_SHARED_RECORDED_H
+#pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <inttypes.h>
 
 #include "catalogue/event.h"
 
@@ -32,6 +31,14 @@ struct dt_clock {
 };
 extern const char *const dt_clock_words[];
 
+/* A VM: its host and OS process, from the contexts vpid and hostname or from the environment of the
+   trace. If the OS process is unknown, the trace distinguishes VMs. */
+struct dt_place {
+    const char *hostname; /* "" if unknown */
+    int64_t vpid;         /* DT_NO_VALUE if unknown */
+    uint64_t trace;       /* number of the trace */
+};
+
 struct dt_recorded {
     enum dt_probe probe;
     int64_t time;                 /* ns since the epoch, by the trace's clock, corrected */
@@ -41,10 +48,7 @@ struct dt_recorded {
     union dt_event fields;
     uint64_t has; /* bit n: the trace has field number n of the catalogue */
 
-    /* The VM: from the contexts vpid and hostname, or from the environment of the trace. */
-    const char *hostname; /* "" if unknown */
-    int64_t vpid;         /* DT_NO_VALUE if unknown */
-    uint64_t trace;       /* number of the trace: distinguishes VMs whose vpid is unknown */
+    struct dt_place place; /* its VM */
 
     /* The scheduler thread: from the context vtid; without it, the CPU is used instead. */
     int64_t vtid, cpu;    /* DT_NO_VALUE if unknown */
@@ -55,5 +59,3 @@ struct dt_recorded {
 
 /* Without the provider. */
 extern const char *const dt_probe_names[DT_PROBES];
-
-#endif

@@ -10,6 +10,7 @@
 /* Returns the end of the quoted atom or string that starts at `s`. */
 static const char *quoted(const char *s) {
     char quote = *s++;
+
     while (*s && *s != quote)
         s += *s == '\\' && s[1] ? 2 : 1;
     return *s ? s + 1 : s;
@@ -30,8 +31,10 @@ static const char *atom(const char *s) {
 
 const char *dt_term_end(const char *term) {
     int depth = 0;
+
     while (*term) {
         bool is_begin = g_str_has_prefix(term, "<<"), is_end = g_str_has_prefix(term, ">>");
+
         if (*term == '"' || *term == '\'') {
             term = quoted(term);
             continue;
@@ -60,6 +63,7 @@ static void put_tuple(GString *to, const char *s) {
     while (*++s && *s != '}') {
         const char *end = dt_term_end(s);
         bool is_tag = to->len == 1;
+
         if (is_tag)
             put_kind(to, s, end);
         else
@@ -75,6 +79,7 @@ static void put_tuple(GString *to, const char *s) {
 
 void dt_term_shape(const char *request, char *shape, size_t size) {
     g_autoptr(GString) to = g_string_new(NULL);
+
     if (*request == '{')
         put_tuple(to, request);
     else if (*request == '[')
@@ -85,6 +90,7 @@ void dt_term_shape(const char *request, char *shape, size_t size) {
         put_kind(to, request, request + strlen(request));
     if (to->len >= size) {
         static const char cut[] = "...";
+
         g_string_truncate(to, dt_head(to->str, size - sizeof cut));
         g_string_append(to, cut);
     }
@@ -102,8 +108,10 @@ static const char *numbers(const char *s) {
 
 char *dt_term_fold(const char *text) {
     GString *to = g_string_new(NULL);
+
     while (*text) {
         const char *end = *text == '<' ? numbers(text + 1) : NULL;
+
         if (end && *end == '>') {
             g_string_append(to, "<..");
             text = end;
@@ -111,5 +119,5 @@ char *dt_term_fold(const char *text) {
             g_string_append_c(to, *text++);
         }
     }
-    return g_string_free(to, FALSE);
+    return g_string_free(to, false);
 }

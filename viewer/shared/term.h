@@ -1,6 +1,5 @@
 /* A minimal parser for terms as text. */
-#ifndef DT_VIEWER_SHARED_TERM_H
-#define DT_VIEWER_SHARED_TERM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ char *dt_term_fold(const char *text);
 
 /* Returns the end of a term: the comma or bracket after it, or the end of the text. */
 const char *dt_term_end(const char *term);
-
-#endif

@@ -1,6 +1,5 @@
 /* Helpers for strings, hashes and comparisons. */
-#ifndef DT_VIEWER_SHARED_TEXTS_H
-#define DT_VIEWER_SHARED_TEXTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ static inline uint64_t dt_hash_text(uint64_t hash, const char *text) {
 static inline int dt_compare(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
-
-#endif

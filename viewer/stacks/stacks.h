@@ -2,8 +2,7 @@
  * Stacks with the time spent in each, in bounded memory: calls by their own time, or functions in
  * which processes wait. The sink `flame` writes them; the page embeds the stacks of calls.
  */
-#ifndef DT_VIEWER_STACKS_STACKS_H
-#define DT_VIEWER_STACKS_STACKS_H
+#pragma once
 
 #include "shared/sink.h"
 
@@ -27,15 +26,8 @@ struct dt_stacks {
 struct dt_stacks *dt_stacks_new(enum dt_stacks_what what, enum dt_stacks_by by);
 void dt_stacks_free(struct dt_stacks *stacks);
 
-/* Callbacks of a sink whose data is a struct dt_stacks. */
-void dt_stacks_call_begin(void *s, struct dt_frame *frame);
-void dt_stacks_call_end(void *s, struct dt_frame *frame);
-void dt_stacks_interval(void *s, const struct dt_interval *interval);
-void dt_stacks_process_gone(void *s, struct dt_process *process);
-
-#define DT_STACKS_COLLECTS                                                                         \
-    .call_begin = dt_stacks_call_begin, .call_end = dt_stacks_call_end,                            \
-    .interval = dt_stacks_interval, .process_gone = dt_stacks_process_gone
+/* The functions that collect. Their data has to be a struct dt_stacks. */
+extern const struct dt_sink dt_stacks_collector;
 
 /* Whether all stacks are without time. */
 bool dt_stacks_are_empty(const struct dt_stacks *stacks);
@@ -50,5 +42,3 @@ void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void 
 /* The tree as JSON: {"name","value","own","children":[...]}, in ns; `value` is `own` plus the
  * values of all children. */
 void dt_stacks_json(const struct dt_stacks *stacks, GString *to);
-
-#endif

@@ -12,9 +12,10 @@ static dt_find_some *const finders[] = {
 };
 
 /* By severity, then in the order of rules.def. g_array_sort is stable. */
-static gint by_severity(gconstpointer a, gconstpointer b) {
+static int by_severity(const void *a, const void *b) {
     const struct dt_finding *x = a, *y = b;
     int by = (int)x->severity - (int)y->severity;
+
     return by ? by : dt_compare(x->rule - dt_rules, y->rule - dt_rules);
 }
 

@@ -1,6 +1,5 @@
 /* Findings: what a user should look at first, one sentence each. docs/findings.md has the rules. */
-#ifndef DT_VIEWER_SUMMARY_FINDINGS_H
-#define DT_VIEWER_SUMMARY_FINDINGS_H
+#pragma once
 
 #include "summary/summary.h"
 
@@ -15,5 +14,3 @@ extern const char *const dt_severity_names[DT_SEVERITIES];
 
 /* Call it after dt_summary_end. */
 void dt_summary_find(struct dt_summary *summary);
-
-#endif

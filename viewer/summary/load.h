@@ -3,10 +3,9 @@
  * Whenever the recording outgrows the steps, their length doubles, so the length of the recording
  * need not be known in advance.
  */
-#ifndef DT_VIEWER_SUMMARY_LOAD_H
-#define DT_VIEWER_SUMMARY_LOAD_H
+#pragma once
 
-#include "who/nodes.h"
+#include "who/seen_nodes.h"
 
 enum { DT_STEPS = 300 };
 
@@ -55,5 +54,3 @@ const int64_t *dt_load_of(const struct dt_load *load, const struct dt_seen_node 
 unsigned dt_load_steps(const struct dt_load *load, const struct dt_period *period);
 /* The length of a step; the last one ends with the recording. */
 int64_t dt_load_ns(const struct dt_load *load, const struct dt_period *period, unsigned step);
-
-#endif

@@ -5,8 +5,7 @@
  * When the table is full, rows of exited processes are summed by their initial call. If that does
  * not suffice, the smallest rows are left out and counted.
  */
-#ifndef DT_VIEWER_SUMMARY_PAIRS_H
-#define DT_VIEWER_SUMMARY_PAIRS_H
+#pragma once
 
 #include "summary/quantiles.h"
 #include "who/who.h"
@@ -28,8 +27,6 @@ struct dt_pairs {
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
 void dt_pairs_free(struct dt_pairs *pairs);
 /* The result is valid until the next call. */
-struct dt_pair *dt_pairs_row(struct dt_whos *whos, struct dt_pairs *pairs, struct dt_who *from,
-                             struct dt_who *to, const char *text);
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+                             const char *text);
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */
-
-#endif

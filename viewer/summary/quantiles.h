@@ -5,8 +5,7 @@
  * below 128 are exact. Powers of two below the smallest and above the largest number take no
  * memory.
  */
-#ifndef DT_VIEWER_SUMMARY_QUANTILES_H
-#define DT_VIEWER_SUMMARY_QUANTILES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ int64_t dt_quantile_high(const struct dt_quantiles *q);
 
 /* The largest number; DT_NO_VALUE if empty. */
 int64_t dt_quantiles_max(const struct dt_quantiles *q);
-
-#endif

@@ -11,11 +11,12 @@ enum {
     PROCESSES = 1000,
 };
 
-static void request_free(gpointer row) {
+static void request_free(void *row) {
     struct dt_request *request = row;
+
     g_free(request->label);
     g_hash_table_destroy(request->processes);
-    g_ptr_array_free(request->nodes, TRUE);
+    g_ptr_array_free(request->nodes, true);
     g_free(request);
 }
 
@@ -30,6 +31,7 @@ void dt_requests_free(struct dt_requests *requests) {
 /* NULL: the table is full. */
 static struct dt_request *row_of(struct dt_requests *requests, const char *label) {
     struct dt_request *request = g_hash_table_lookup(requests->rows, label);
+
     if (request || g_hash_table_size(requests->rows) >= LABELS)
         return request;
     request = g_new0(struct dt_request, 1);
@@ -63,6 +65,7 @@ static void add_time(struct dt_request *request, int64_t time) {
 void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
                      const struct dt_message *m) {
     struct dt_request *request = *m->label ? row_of(requests, m->label) : NULL;
+
     if (!request) {
         requests->left_out += *m->label != 0;
         return;
@@ -75,15 +78,17 @@ void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
     add_time(request, m->delivered);
 }
 
-static gint by_begin(gconstpointer a, gconstpointer b) {
+static int by_begin(const void *a, const void *b) {
     const struct dt_request *x = *(struct dt_request *const *)a;
     const struct dt_request *y = *(struct dt_request *const *)b;
     int by = dt_compare(x->begin, y->begin);
+
     return by ? by : strcmp(x->label, y->label);
 }
 
 GPtrArray *dt_requests_by_begin(const struct dt_requests *requests) {
     GPtrArray *rows = dt_rows_of(requests->rows);
+
     g_ptr_array_sort(rows, by_begin);
     return rows;
 }

@@ -2,8 +2,7 @@
  * Requests that sequential tracing follows, from process to process and from node to node: one row
  * per label.
  */
-#ifndef DT_VIEWER_SUMMARY_REQUESTS_H
-#define DT_VIEWER_SUMMARY_REQUESTS_H
+#pragma once
 
 #include "who/who.h"
 
@@ -25,5 +24,3 @@ void dt_requests_free(struct dt_requests *requests);
 void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
                      const struct dt_message *m);
 GPtrArray *dt_requests_by_begin(const struct dt_requests *requests); /* the caller frees it */
-
-#endif

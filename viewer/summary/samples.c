@@ -1,8 +1,7 @@
-#include "summary/samples.h"
+/* Sums up the samples of each process. */
+#include "summary/summary_events.h"
 
 #include <string.h>
-
-#include "summary/summary.h"
 
 /* A suspended process still moves sent messages into its queue. That takes one or two reductions,
    and another one per about 200 messages. Handling a message takes at least one each. */
@@ -10,6 +9,7 @@ enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
 
 static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
     uint64_t more = sample->queue > queue_before ? sample->queue - queue_before : 0;
+
     return strcmp(sample->state, "suspended") == 0 &&
            sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
 }
@@ -37,18 +37,19 @@ static void note_still(struct dt_sampled *of, const struct dt_process_sample *sa
     of->was_suspended = strcmp(sample->state, "suspended") == 0;
 }
 
-void dt_summary_sample(void *s, struct dt_process *process, const struct dt_process_sample *sample,
-                       int64_t time) {
-    struct dt_summary *summary = s;
+void dt_summary_sample(void *data, struct dt_process *process,
+                       const struct dt_process_sample *sample, int64_t time) {
+    struct dt_summary *summary = data;
     struct dt_who *who = dt_who_of(&summary->whos, process);
+
     dt_summary_at(summary, time);
     dt_summary_recorded(summary, who->node, DT_RECORDED_SAMPLES);
-    if (!who->sampled) {
-        who->sampled = g_new0(struct dt_sampled, 1);
-        *who->sampled = (struct dt_sampled){
+    if (!who->activity->sampled) {
+        who->activity->sampled = g_new0(struct dt_sampled, 1);
+        *who->activity->sampled = (struct dt_sampled){
             .first = time, .first_queue = sample->queue, .still_since = DT_NO_VALUE};
     }
-    struct dt_sampled *of = who->sampled;
+    struct dt_sampled *of = who->activity->sampled;
     note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;

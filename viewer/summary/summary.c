@@ -3,23 +3,25 @@
 /* Rows of each table of pairs, at most. */
 enum { TALKS = 8192, SERVER_CALLS = 2048, DEAD = 2048, REPORTS = 1024 };
 
-static void clear_lost(gpointer lost) {
+static void clear_lost(void *lost) {
     g_free(((struct dt_seen_lost *)lost)->stream);
 }
 
-static void clear_finding(gpointer of) {
-    struct dt_finding *finding = of;
+static void clear_finding(void *data) {
+    struct dt_finding *finding = data;
+
     g_free(finding->text);
     dt_who_drop(finding->who);
 }
 
 struct dt_summary *dt_summary_new(void) {
     struct dt_summary *summary = g_new0(struct dt_summary, 1);
-    dt_whos_init(&summary->whos);
+
+    dt_whos_init(&summary->whos, dt_activity_new, dt_activity_free);
     summary->period.begin = summary->period.end = DT_NO_VALUE;
-    summary->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_seen_lost));
+    summary->lost = g_array_new(false, false, sizeof(struct dt_seen_lost));
     g_array_set_clear_func(summary->lost, clear_lost);
-    summary->findings = g_array_new(FALSE, FALSE, sizeof(struct dt_finding));
+    summary->findings = g_array_new(false, false, sizeof(struct dt_finding));
     g_array_set_clear_func(summary->findings, clear_finding);
     dt_top_init(&summary->processes);
     dt_top_init(&summary->ports);
@@ -60,8 +62,8 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_list_free(&summary->withheld);
     dt_list_free(&summary->waits);
     dt_list_free(&summary->collections);
-    g_array_free(summary->findings, TRUE);
-    g_array_free(summary->lost, TRUE);
+    g_array_free(summary->findings, true);
+    g_array_free(summary->lost, true);
     dt_top_free(&summary->processes);
     dt_top_free(&summary->ports);
     dt_load_free(&summary->load);

@@ -2,26 +2,28 @@
  * The summary of a recording, collected from the events of the model in bounded memory. The report
  * prints it; the page embeds it.
  *
- *     json                                  the summary as JSON
+ *     summary_json                          the summary as JSON
  *     findings                              what a user should look at first: rules and texts
- *     rows, served                          tables in display order
- *     collect, instants, samples            events of the model -> counts, rows
+ *     sorted_rows                           tables in display order
+ *     summary_events, summary_instants,     events of the model -> counts, rows
+ *     samples
  *     summary                               all collected data
- *     kept, pairs, names, lists, requests,  bounded tables
- *     lives, heaps
+ *     top_n, pairs, named_counts,           bounded tables
+ *     occurrences, requests, life_counts,
+ *     activity, heap_growth                 what a process did
  *     load, quantiles                       time series and histograms
  *     findings/limits                       thresholds of the findings
  *
  * Each uses only the ones below it, and `who`.
  */
-#ifndef DT_VIEWER_SUMMARY_SUMMARY_H
-#define DT_VIEWER_SUMMARY_SUMMARY_H
+#pragma once
 
+#include "summary/activity.h"
 #include "summary/top_n.h"
-#include "summary/lists.h"
-#include "summary/lives.h"
+#include "summary/occurrences.h"
+#include "summary/life_counts.h"
 #include "summary/load.h"
-#include "summary/names.h"
+#include "summary/named_counts.h"
 #include "summary/pairs.h"
 #include "summary/requests.h"
 
@@ -92,8 +94,6 @@ static inline struct dt_who *dt_summary_traced(struct dt_summary *summary,
                                                struct dt_process *process) {
     struct dt_who *who = dt_who_of(&summary->whos, process);
     if (who)
-        who->is_traced = true;
+        who->activity->is_traced = true;
     return who;
 }
-
-#endif

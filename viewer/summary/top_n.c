@@ -10,80 +10,83 @@ enum {
 };
 
 static int64_t by_run(const struct dt_who *who) {
-    return who->run;
+    return who->activity->run;
 }
 
 int64_t dt_top_by_messages(const struct dt_who *who) {
-    return (int64_t)(who->sent + who->reached);
+    return (int64_t)(who->activity->sent + who->activity->reached);
 }
 
 static int64_t by_collecting(const struct dt_who *who) {
-    return who->collecting;
+    return who->activity->collecting;
 }
 
 static int64_t by_wait(const struct dt_who *who) {
-    return who->longest_wait;
+    return who->activity->longest_wait;
 }
 
 int64_t dt_top_by_mailbox(const struct dt_who *who) {
-    return (int64_t)who->mailbox_max;
+    return (int64_t)who->activity->mailbox_max;
 }
 
 int64_t dt_top_by_queue(const struct dt_who *who) {
-    return who->sampled ? (int64_t)who->sampled->max_queue : 0;
+    return who->activity->sampled ? (int64_t)who->activity->sampled->max_queue : 0;
 }
 
 int64_t dt_top_by_memory(const struct dt_who *who) {
-    return who->sampled ? (int64_t)who->sampled->max_memory : 0;
+    return who->activity->sampled ? (int64_t)who->activity->sampled->max_memory : 0;
 }
 
 int64_t dt_top_by_dirty_io(const struct dt_who *who) {
-    return who->dirty_io;
+    return who->activity->dirty_io;
 }
 
 static int64_t by_bytes(const struct dt_who *who) {
-    return (int64_t)who->bytes_out;
+    return (int64_t)who->activity->bytes_out;
 }
 
 static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
                                          by_wait,          dt_top_by_mailbox,  dt_top_by_queue,
                                          dt_top_by_memory, by_bytes,           dt_top_by_dirty_io};
 
-static gint compare(gconstpointer a, gconstpointer b, gpointer data) {
+static int compare(const void *a, const void *b, void *data) {
     const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
     dt_criterion *by = *(dt_criterion *const *)data;
     int order = dt_compare(by(y), by(x));
+
     return order ? order : dt_compare((int64_t)x->number, (int64_t)y->number);
 }
 
 void dt_top_sort(GPtrArray *whos, dt_criterion *by) {
-    g_ptr_array_sort_with_data(whos, compare, (gpointer)&by);
+    g_ptr_array_sort_with_data(whos, compare, (void *)&by);
 }
 
 void dt_top_cut(struct dt_top_n *kept) {
     g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
+
     for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
         dt_top_sort(kept->whos, criteria[i]);
-        for (guint n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
+        for (unsigned n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
             g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
     }
-    guint to = 0;
-    for (guint n = 0; n < kept->whos->len; n++) {
+    unsigned to = 0;
+    for (unsigned n = 0; n < kept->whos->len; n++) {
         struct dt_who *who = g_ptr_array_index(kept->whos, n);
+
         if (g_hash_table_contains(best, who)) {
             g_ptr_array_index(kept->whos, to++) = who;
             continue;
         }
         kept->left_out++;
-        kept->run += who->run;
-        kept->collecting += who->collecting;
-        kept->sent += who->sent;
-        kept->received += who->received;
+        kept->run += who->activity->run;
+        kept->collecting += who->activity->collecting;
+        kept->sent += who->activity->sent;
+        kept->received += who->activity->received;
         /* Otherwise each generation of processes would retain its parent generation. */
         dt_who_drop(g_steal_pointer(&who->parent));
         dt_who_drop(who);
     }
-    g_ptr_array_set_size(kept->whos, (gint)to);
+    g_ptr_array_set_size(kept->whos, (int)to);
     dt_top_sort(kept->whos, by_run);
 }
 
@@ -98,14 +101,15 @@ void dt_top_init(struct dt_top_n *kept) {
 }
 
 void dt_top_free(struct dt_top_n *kept) {
-    for (guint i = 0; i < kept->whos->len; i++)
+    for (unsigned i = 0; i < kept->whos->len; i++)
         dt_who_drop(g_ptr_array_index(kept->whos, i));
-    g_ptr_array_free(kept->whos, TRUE);
+    g_ptr_array_free(kept->whos, true);
 }
 
 GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
     GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
-    for (guint i = 0; i < kept->whos->len; i++)
+
+    for (unsigned i = 0; i < kept->whos->len; i++)
         g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
     return copy;
 }

@@ -2,10 +2,9 @@
  * Exited processes or ports: the top ones by each of several criteria are kept, the others are
  * summed.
  */
-#ifndef DT_VIEWER_SUMMARY_TOP_N_H
-#define DT_VIEWER_SUMMARY_TOP_N_H
+#pragma once
 
-#include "who/who.h"
+#include "summary/activity.h"
 
 struct dt_top_n {
     GPtrArray *whos;
@@ -27,5 +26,3 @@ dt_criterion dt_top_by_queue;    /* by samples */
 dt_criterion dt_top_by_memory;   /* by samples */
 dt_criterion dt_top_by_dirty_io; /* time on dirty I/O schedulers */
 void dt_top_sort(GPtrArray *whos, dt_criterion *by);
-
-#endif

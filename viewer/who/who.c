@@ -19,31 +19,34 @@ struct dt_who *dt_who_keep(struct dt_who *who) {
 void dt_who_drop(struct dt_who *who) {
     while (who && --who->references == 0) {
         struct dt_who *parent = who->parent;
+
         g_free(who->texts);
-        if (who->stack)
-            g_array_free(who->stack, TRUE);
-        g_free(who->sampled);
-        g_free(who->heap);
+        who->whos->free_activity(who->activity);
         g_free(who);
         who = parent;
     }
 }
 
-static guint sum_hash(gconstpointer of) {
+static unsigned sum_hash(const void *of) {
     const struct dt_who *sum = of;
+
     return g_direct_hash(sum->node) ^ g_str_hash(sum->show);
 }
 
-static gboolean sum_equal(gconstpointer a, gconstpointer b) {
+static gboolean sum_equal(const void *a, const void *b) {
     const struct dt_who *x = a, *y = b;
+
     return x->node == y->node && strcmp(x->show, y->show) == 0;
 }
 
-static void drop_who(gpointer who) {
+static void drop_who(void *who) {
     dt_who_drop(who);
 }
 
-void dt_whos_init(struct dt_whos *whos) {
+void dt_whos_init(struct dt_whos *whos, struct dt_activity *(*new_activity)(void),
+                  void (*free_activity)(struct dt_activity *)) {
+    whos->new_activity = new_activity;
+    whos->free_activity = free_activity;
     dt_seen_nodes_init(&whos->nodes);
     whos->alive = g_hash_table_new_full(NULL, NULL, drop_who, NULL);
     whos->sums = g_hash_table_new_full(sum_hash, sum_equal, drop_who, NULL);
@@ -55,11 +58,14 @@ void dt_whos_free(struct dt_whos *whos) {
     dt_seen_nodes_free(&whos->nodes);
 }
 
-static struct dt_who *new_who(struct dt_seen_node *node) {
+static struct dt_who *new_who(struct dt_whos *whos, struct dt_seen_node *node) {
     struct dt_who *who = g_new0(struct dt_who, 1);
+
     who->references = 1;
+    who->whos = whos;
     who->node = node;
-    who->began = who->ended = who->longest_wait_at = DT_NO_VALUE;
+    who->began = who->ended = DT_NO_VALUE;
+    who->activity = whos->new_activity();
     return who;
 }
 
@@ -68,7 +74,7 @@ struct dt_who *dt_who_of(struct dt_whos *whos, struct dt_process *process) {
         return NULL;
     if (process->of_sink)
         return process->of_sink;
-    struct dt_who *who = new_who(dt_seen_node(&whos->nodes, process->node));
+    struct dt_who *who = new_who(whos, dt_seen_node(&whos->nodes, process->node));
     who->kind = process->kind;
     who->number = process->number;
     who->process = process;
@@ -84,6 +90,7 @@ static struct dt_who *find_sum(const struct dt_whos *whos, struct dt_seen_node *
 
 struct dt_who *dt_who_sum(struct dt_whos *whos, struct dt_seen_node *node, const char *show) {
     struct dt_who *who = find_sum(whos, node, show);
+
     if (!who && g_hash_table_size(whos->sums) >= SUMS) {
         node = NULL;
         show = "others";
@@ -91,7 +98,7 @@ struct dt_who *dt_who_sum(struct dt_whos *whos, struct dt_seen_node *node, const
     }
     if (who)
         return who;
-    who = new_who(node);
+    who = new_who(whos, node);
     who->is_sum = true;
     who->show = who->texts = g_strdup(show);
     g_hash_table_add(whos->sums, who);
@@ -102,7 +109,7 @@ static const char *or_text(const char *a, const char *b) {
     return a && *a ? a : b;
 }
 
-struct dt_who *dt_who_kind(struct dt_whos *whos, struct dt_who *who) {
+struct dt_who *dt_who_kind(struct dt_who *who) {
     if (!who || who->is_sum)
         return who;
     const struct dt_process *p = who->process;
@@ -110,17 +117,18 @@ struct dt_who *dt_who_kind(struct dt_whos *whos, struct dt_who *who) {
     const char *name = or_text(p ? p->name : who->name, "ports");
     switch (who->kind) {
     case DT_PORT:
-        return dt_who_sum(whos, who->node, name);
+        return dt_who_sum(who->whos, who->node, name);
     case DT_FOREIGN:
-        return dt_who_sum(whos, who->node, "processes of other nodes");
+        return dt_who_sum(who->whos, who->node, "processes of other nodes");
     default:
-        return dt_who_sum(whos, who->node, initial);
+        return dt_who_sum(who->whos, who->node, initial);
     }
 }
 
 /* Only a process that has children can be among its own ancestors. */
 static bool is_above(const struct dt_who *who, const struct dt_who *parent) {
     unsigned n = 0;
+
     if (!who->has_children)
         return who == parent;
     for (; parent && n < GENERATIONS && parent != who; n++)
@@ -130,10 +138,10 @@ static bool is_above(const struct dt_who *who, const struct dt_who *parent) {
 
 /* The model forgets a parent that is gone, and may learn a different one later. An inconsistent
    recording may therefore have a cycle of parents, whose references would never be released. */
-void dt_who_learn_parent(struct dt_whos *whos, struct dt_who *who) {
+void dt_who_learn_parent(struct dt_who *who) {
     if (who->parent)
         return;
-    struct dt_who *parent = dt_who_of(whos, who->process->parent);
+    struct dt_who *parent = dt_who_of(who->whos, who->process->parent);
     if (!parent || is_above(who, parent))
         return;
     parent->has_children = true;
@@ -146,6 +154,7 @@ static void copy_texts(struct dt_who *who, const struct dt_process *process) {
     const char **const to[] = {&who->pid,     &who->name,  &who->show,
                                &who->initial, &who->label, &who->group};
     size_t sizes[G_N_ELEMENTS(from)], all = 0;
+
     for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
         all += sizes[i] = strlen(from[i]) + 1;
     char *at = who->texts = g_malloc(all);
@@ -155,20 +164,18 @@ static void copy_texts(struct dt_who *who, const struct dt_process *process) {
     }
 }
 
-struct dt_who *dt_who_gone(struct dt_whos *whos, struct dt_process *process) {
+struct dt_who *dt_who_gone(struct dt_process *process) {
     struct dt_who *who = process->of_sink;
+
     if (!who)
         return NULL;
-    dt_who_learn_parent(whos, who);
+    dt_who_learn_parent(who);
     copy_texts(who, process);
     who->began = process->began;
     who->ended = process->ended;
-    if (who->stack)
-        g_array_free(who->stack, TRUE);
-    who->stack = NULL;
     who->process = NULL;
     process->of_sink = NULL;
-    g_hash_table_steal(whos->alive, who);
+    g_hash_table_steal(who->whos->alive, who);
     return who;
 }
 
@@ -191,33 +198,9 @@ char *dt_who_show_pid(const struct dt_who *who) {
     return *other ? g_strdup_printf("%s %s", who->pid, other) : g_strdup(who->pid);
 }
 
-char *dt_who_show_where(const struct dt_whos *whos, const struct dt_who *who) {
-    if (!who || !who->node || !dt_seen_nodes_are_several(&whos->nodes))
+char *dt_who_show_where(const struct dt_who *who) {
+    if (!who || !who->node || !dt_seen_nodes_are_several(&who->whos->nodes))
         return dt_who_show_pid(who);
     g_autofree char *shown = dt_who_show_pid(who);
     return g_strdup_printf("%s of %s", shown, who->node->name);
-}
-
-int64_t dt_who_number(const struct dt_who *who, enum dt_recorded_kind kind, uint64_t number) {
-    bool is_recorded = who->node && who->is_traced && dt_is_recorded(who->node->recorded, kind);
-    return is_recorded ? (int64_t)number : DT_NO_VALUE;
-}
-
-int64_t dt_who_ns(const struct dt_who *who, enum dt_recorded_kind kind, int64_t ns) {
-    if (kind == DT_RECORDED_SCHEDULING)
-        return who->ran ? ns : DT_NO_VALUE;
-    return dt_who_number(who, kind, (uint64_t)ns);
-}
-
-int64_t dt_who_mailbox_max(const struct dt_who *who) {
-    bool has_sends = dt_who_number(who, DT_RECORDED_SENDS, 0) != DT_NO_VALUE;
-    return has_sends && who->node->has_receipts ? (int64_t)who->mailbox_max : DT_NO_VALUE;
-}
-
-int64_t dt_who_queue_max(const struct dt_who *who) {
-    return who->sampled ? (int64_t)who->sampled->max_queue : DT_NO_VALUE;
-}
-
-int64_t dt_who_memory_max(const struct dt_who *who) {
-    return who->sampled ? (int64_t)who->sampled->max_memory : DT_NO_VALUE;
 }

@@ -2,8 +2,7 @@
  * Hooks between entities and parts. The driver has the table of subscribers of
  * each hook, so lower layers never call upper layers.
  */
-#ifndef DT_VIEWER_MODEL_ENTITIES_HOOKS_H
-#define DT_VIEWER_MODEL_ENTITIES_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,27 +10,8 @@
 struct node;
 struct process;
 
-/* Parts that have state. The state of a part for a node or process is in its `of`; only that part
-   knows its type. */
-enum dt_part {
-    DT_PART_HELD,
-    DT_PART_SCHEDULING,
-    DT_PART_CALLS,
-    DT_PART_SPANS,
-    DT_PART_SERVER_CALLS,
-    DT_PART_IN_FLIGHT,
-    DT_PART_ANSWERS,
-    DT_OF_PROCESS,
-    /* Only for nodes. */
-    DT_PART_EARLY = DT_OF_PROCESS,
-    DT_PART_TOKENS,
-    DT_PART_SENDS,
-    DT_PART_DELIVERIES,
-    DT_OF_NODE
-};
-
 /* The subscribers of a hook, in calling order, terminated by NULL. */
-enum { DT_SUBSCRIBERS = 11 };
+enum { DT_SUBSCRIBERS = 15 };
 #define DT_HOOK(hook, ...) void (*hook[DT_SUBSCRIBERS])(__VA_ARGS__)
 
 struct dt_hooks {
@@ -46,7 +26,8 @@ struct dt_hooks {
     DT_HOOK(ending, struct node *);
     DT_HOOK(end, struct node *);
 
-    /* A process or port is new; it is freed. After process_free, its `of` entries are freed. */
+    /* A process or port is new; it is freed. After process_free, the state of the parts is
+       freed. */
     DT_HOOK(process_new, struct process *);
     DT_HOOK(process_free, struct process *);
     /* Before `exited` or `cut`. */
@@ -75,5 +56,3 @@ struct dt_hooks {
         for (unsigned n_ = 0; n_ < DT_SUBSCRIBERS && hooks_->hook[n_]; n_++)                       \
             hooks_->hook[n_](__VA_ARGS__);                                                         \
     } while (0)
-
-#endif

@@ -42,14 +42,14 @@ bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind) {
     return true;
 }
 
-guint dt_key_hash(gconstpointer key) {
+unsigned dt_key_hash(const void *key) {
     const struct key *k = key;
     uint64_t h = (k->number ^ k->kind_and_node << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return (guint)(h >> 32);
+    return (unsigned)(h >> 32);
 }
 
-gboolean dt_key_equal(gconstpointer a, gconstpointer b) {
+gboolean dt_key_equal(const void *a, const void *b) {
     const struct key *x = a, *y = b;
 
     return x->number == y->number && x->kind_and_node == y->kind_and_node;

@@ -1,6 +1,5 @@
 /* Texts of pids and ports. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
-#define DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
+#pragma once
 
 #include "shared/model_events.h"
 
@@ -17,7 +16,5 @@ bool dt_is_no_receiver(const char *text);
 
 /* Returns false if the text is not an identifier, or is the placeholder pid. */
 bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind);
-guint dt_key_hash(gconstpointer key);
-gboolean dt_key_equal(gconstpointer a, gconstpointer b);
-
-#endif
+unsigned dt_key_hash(const void *key);
+gboolean dt_key_equal(const void *a, const void *b);

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "model/entities/functions.h"
 #include "shared/texts.h"
 
 /* -- Families ----------------------------------------------------------------------- */

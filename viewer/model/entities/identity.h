@@ -1,6 +1,5 @@
 /* The identity of a process: its names, initial call, parent and group. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_IDENTITY_H
-#define DT_VIEWER_MODEL_ENTITIES_IDENTITY_H
+#pragma once
 
 #include "model/entities/process.h"
 
@@ -16,5 +15,3 @@ bool dt_identity_learn(struct process *p, const struct identity *identity);
 void dt_identity_emit(struct process *p);
 /* Detaches it from its parent and its children. */
 void dt_identity_leave(struct process *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* Links between processes and ports. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_LINKS_H
-#define DT_VIEWER_MODEL_ENTITIES_LINKS_H
+#pragma once
 
 #include "model/entities/process.h"
 
@@ -13,5 +12,3 @@ struct dt_process **dt_linked(const struct process *p, unsigned *count);
 
 /* Compares pointers to struct process or struct dt_process. */
 int dt_by_number(const void *a, const void *b);
-
-#endif

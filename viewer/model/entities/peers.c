@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 /* The maximum number of peers of one node; further ones are not resolved. */
@@ -30,7 +30,7 @@ struct peers {
     struct node *last;
 };
 
-static void free_peer(gpointer data) {
+static void free_peer(void *data) {
     struct peer *peer = data;
 
     g_free(peer->name);
@@ -69,7 +69,7 @@ static void learn(struct node *node, uint64_t number, const struct dt_node_ident
         peer->number = number;
         g_hash_table_insert(node->peers->by_number, &peer->number, peer);
     }
-    set_name(node, peer, dt_far_node(e->node));
+    set_name(node, peer, dt_remote_node(e->node));
     peer->os_pid = (int64_t)e->os_pid;
     node->world->names++;
 }
@@ -142,7 +142,7 @@ struct node *dt_peer_named(struct node *node, const char *name) {
     if (peers->last_name && peers->last_names == node->world->names &&
         strcmp(peers->last_name, name) == 0)
         return peers->last;
-    bare = dt_far_node(name);
+    bare = dt_remote_node(name);
     /* If several nodes have this name, use the one that `node` is connected to. */
     peer = g_hash_table_lookup(peers->by_name, bare);
     peers->last = peer ? node_of(node, peer) : recorded(node, bare, 0);
@@ -155,5 +155,5 @@ struct node *dt_peer_named(struct node *node, const char *name) {
 struct node *dt_home(struct node *node, const char *identifier) {
     uint64_t number;
 
-    return dt_far_number(identifier, &number) ? dt_peer(node, number) : NULL;
+    return dt_remote_number(identifier, &number) ? dt_peer(node, number) : NULL;
 }

@@ -1,6 +1,5 @@
 /* The other nodes that a node knows. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_PEERS_H
-#define DT_VIEWER_MODEL_ENTITIES_PEERS_H
+#pragma once
 
 #include "model/entities/nodes.h"
 
@@ -14,5 +13,3 @@ struct node *dt_peer(struct node *node, uint64_t number);
 struct node *dt_peer_named(struct node *node, const char *name);
 /* The recorded node of a pid, port or reference; NULL if unknown. */
 struct node *dt_home(struct node *node, const char *identifier);
-
-#endif

@@ -1,6 +1,5 @@
 /* A process or port in the model. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_PROCESS_H
-#define DT_VIEWER_MODEL_ENTITIES_PROCESS_H
+#pragma once
 
 #include "model/entities/identifiers.h"
 #include "model/entities/nodes.h"
@@ -20,7 +19,13 @@ struct process {
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
     GList *foreign; /* of another node: its link in the node's queue of these */
-    void *of[DT_OF_PROCESS];
-};
 
-#endif
+    /* The state of the parts. Each is NULL until its part needs it, and freed with the process. */
+    struct held *held;           /* the event that it holds */
+    struct run_state *run_state; /* never NULL */
+    struct stack *stack;
+    GQueue *open_spans; /* struct span, the oldest last */
+    struct calling *calling;
+    struct list *in_flight;  /* messages to it */
+    struct answers *answers; /* of a port */
+};

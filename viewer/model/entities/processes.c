@@ -5,9 +5,9 @@
 #include "model/entities/processes.h"
 
 #include "model/entities/links.h"
-#include "model/entities/names.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
 enum {
     /* Per node: exited processes that are not yet reported as gone. */
@@ -30,8 +30,13 @@ struct processes {
 static void free_process(struct process *p) {
     dt_identity_leave(p);
     DT_RUN_HOOKS(p->node->world, process_free, p);
-    for (unsigned n = 0; n < DT_OF_PROCESS; n++)
-        g_free(p->of[n]);
+    g_free(p->held);
+    g_free(p->run_state);
+    g_free(p->stack);
+    g_free(p->open_spans);
+    g_free(p->calling);
+    g_free(p->in_flight);
+    g_free(p->answers);
     g_clear_pointer(&p->links, g_hash_table_destroy);
     g_free(p->pid);
     g_free(p->name);
@@ -165,7 +170,7 @@ struct process *dt_process_anywhere(struct node *node, const char *identifier) {
 
     if (!home || home == node)
         return dt_process_of(node, identifier);
-    there = dt_far_at_home(identifier);
+    there = dt_remote_at_home(identifier);
     p = dt_process_of(home, there);
     g_free(there);
     return p;
@@ -223,7 +228,7 @@ void dt_processes_new(struct node *node) {
 static GPtrArray *living(struct node *node) {
     GPtrArray *all = g_ptr_array_new();
     GHashTableIter i;
-    gpointer p;
+    void *p;
 
     g_hash_table_iter_init(&i, node->processes->by_key);
     while (g_hash_table_iter_next(&i, NULL, &p))
@@ -251,7 +256,7 @@ void dt_processes_end(struct node *node) {
         forget(p);
         dt_process_unref(p);
     }
-    g_ptr_array_free(all, TRUE);
+    g_ptr_array_free(all, true);
 }
 
 void dt_processes_free(struct node *node) {

@@ -1,6 +1,5 @@
 /* The processes and ports of a node, by their identifiers. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_PROCESSES_H
-#define DT_VIEWER_MODEL_ENTITIES_PROCESSES_H
+#pragma once
 
 #include "model/entities/identity.h"
 
@@ -28,5 +27,3 @@ void dt_process_retire(struct process *process);
 void dt_processes_forget(struct node *node);
 /* Ends all processes at the end of the recording. */
 void dt_processes_end(struct node *node);
-
-#endif

@@ -22,7 +22,7 @@ static const char *const titles[] = {
 };
 
 /* The kernel truncates thread names to 15 bytes: 1_dirty_cpu_sch, 10_dirty_io_sch. */
-static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, guint64 *number) {
+static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, uint64_t *number) {
     for (unsigned i = 0; i < G_N_ELEMENTS(thread_names); i++) {
         const char *before = thread_names[i].before, *after = thread_names[i].after;
         char *rest;
@@ -39,14 +39,14 @@ static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, gui
 }
 
 static void name(struct dt_scheduler *scheduler, const char *procname) {
-    guint64 number;
+    uint64_t number;
 
     if (scheduler->is_cpu)
-        scheduler->name = g_strdup_printf("CPU %" G_GINT64_FORMAT, scheduler->id);
+        scheduler->name = g_strdup_printf("CPU %" PRId64, scheduler->id);
     else if (parse_thread(procname, &scheduler->kind, &number))
-        scheduler->name = g_strdup_printf("%s %" G_GUINT64_FORMAT, titles[scheduler->kind], number);
+        scheduler->name = g_strdup_printf("%s %" PRIu64, titles[scheduler->kind], number);
     else
-        scheduler->name = g_strdup_printf("thread %" G_GINT64_FORMAT, scheduler->id);
+        scheduler->name = g_strdup_printf("thread %" PRId64, scheduler->id);
 }
 
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e) {
@@ -71,7 +71,7 @@ struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e
     return all->last = s;
 }
 
-static void free_scheduler(gpointer data) {
+static void free_scheduler(void *data) {
     g_free((char *)((struct scheduler *)data)->seen.name);
     g_free(data);
 }

@@ -1,6 +1,5 @@
 /* Schedulers. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_SCHEDULERS_H
-#define DT_VIEWER_MODEL_ENTITIES_SCHEDULERS_H
+#pragma once
 
 #include "model/entities/nodes.h"
 
@@ -20,5 +19,3 @@ void dt_schedulers_new(struct node *node);
 void dt_schedulers_free(struct node *node);
 /* NULL if the event has neither a thread nor a CPU. */
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
-
-#endif

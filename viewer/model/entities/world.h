@@ -8,8 +8,7 @@
  * A struct whose counterpart in shared/model_events.h has the same name with the prefix dt_ has
  * that counterpart as its first member, `seen`.
  */
-#ifndef DT_VIEWER_MODEL_ENTITIES_WORLD_H
-#define DT_VIEWER_MODEL_ENTITIES_WORLD_H
+#pragma once
 
 #include "model/entities/hooks.h"
 #include "shared/sink.h"
@@ -19,7 +18,7 @@ struct world {
     void *of_sink;
     const struct dt_hooks *hooks;
     GPtrArray *nodes;
-    GHashTable *places;    /* struct place -> node */
+    GHashTable *places;    /* struct dt_place -> node */
     GHashTable *namesakes; /* name -> struct namesakes: nodes.c */
     struct node *last_node;
     GHashTable *functions;  /* text -> struct function; bounded by the code, so never pruned */
@@ -28,7 +27,7 @@ struct world {
     uint64_t processes;     /* the last number assigned to a process */
     uint64_t earlier;       /* processes from before the recording that are gone */
     uint64_t earlier_named; /* those of them that have a name or an initial call */
-    uint64_t numbers[DT_OF_NODE]; /* the last number assigned by each part */
+    uint64_t calls, server_calls, messages; /* the last number assigned to each */
     unsigned schedulers;
     bool shows_contents; /* report reasons and log lines unchanged: shared/contents.h */
     GString *shown;      /* buffer for a text with hidden contents */
@@ -46,8 +45,12 @@ const char *dt_world_text(struct world *world, const char *text);
             (world)->sink->function((world)->of_sink, __VA_ARGS__);                                \
     } while (0)
 
-/* `sink`, its data and `hooks` must outlive the world. */
-struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
-void dt_world_free(struct world *world);
+/* A function of the recording, by its text: "lists:sort/1". */
+struct function {
+    uint64_t calls, returns;
+    char name[];
+};
 
-#endif
+struct function *dt_function_of(struct world *world, const char *text);
+/* A copy of the text that lives as long as the world. */
+const char *dt_function(struct world *world, const char *text);

@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-#include "model/entities/functions.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
-#include "model/parts/held.h"
+#include "model/parts/held_events.h"
 
 /* Sizes in words; of memory blocks, which may be only partly used. */
 struct heap {
@@ -51,21 +50,12 @@ static bool ignores_messages_in(const char *function) {
     return false;
 }
 
-static struct run_state *run_state(const struct process *p) {
-    return p->of[DT_PART_SCHEDULING];
-}
-
-/* The begin times of the losses of a node. */
-static GArray *losses_of(const struct node *node) {
-    return node->of[DT_PART_SCHEDULING];
-}
-
 const char *dt_started_in(const struct process *p) {
-    return run_state(p)->in;
+    return p->run_state->in;
 }
 
 const char *dt_stopped_in(const struct process *p) {
-    return run_state(p)->out;
+    return p->run_state->out;
 }
 
 /* -- Intervals ---------------------------------------------------------------------- */
@@ -78,7 +68,7 @@ struct ending {
 };
 
 static void tell(const struct process *p, const struct ending *end) {
-    const struct run_state *of = run_state(p);
+    const struct run_state *of = p->run_state;
     enum dt_state state = p->seen.state;
     struct dt_interval told = {
         .process = (struct dt_process *)&p->seen,
@@ -121,7 +111,7 @@ void dt_scheduling_leave(struct process *p) {
     if (s && *place_of(p, s) == p)
         *place_of(p, s) = NULL;
     p->seen.scheduler = NULL;
-    run_state(p)->is_displaced = false;
+    p->run_state->is_displaced = false;
 }
 
 static bool has_state(const struct process *p) {
@@ -130,8 +120,8 @@ static bool has_state(const struct process *p) {
 
 /* Applies new losses of the node: the known state ends at the begin of the first. */
 static void settle(struct process *p) {
-    const GArray *losses = losses_of(p->node);
-    unsigned *reflected = &run_state(p)->losses;
+    const GArray *losses = p->node->losses;
+    unsigned *reflected = &p->run_state->losses;
     int64_t begin = INT64_MAX;
 
     if (*reflected == losses->len)
@@ -153,7 +143,7 @@ static void stop_unseen(struct process *p) {
 }
 
 static bool is_first_run(const struct process *p) {
-    return p->seen.kind == DT_PROCESS && !*run_state(p)->out && !run_state(p)->is_seen;
+    return p->seen.kind == DT_PROCESS && !*p->run_state->out && !p->run_state->is_seen;
 }
 
 void dt_scheduling_cut(struct process *p) {
@@ -162,7 +152,7 @@ void dt_scheduling_cut(struct process *p) {
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
     if (dt_runs(p->seen.state) &&
-        (run_state(p)->is_displaced ||
+        (p->run_state->is_displaced ||
          (is_first_run(p) && p->node->world->now - p->seen.since > FIRST_RUN_NS)))
         stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->world->now, .is_open = true});
@@ -178,7 +168,7 @@ static void displace(struct process *p, const struct scheduler *s) {
         stop_unseen(p);
         DT_RUN_HOOKS(p->node->world, scheduled, p, false);
     }
-    run_state(p)->is_displaced = true;
+    p->run_state->is_displaced = true;
     p->seen.scheduler = NULL;
 }
 
@@ -201,7 +191,7 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
         change(p, DT_STATE_UNKNOWN,
                &(struct ending){.time = p->node->world->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);
-    run_state(p)->in = dt_function(p->node->world, entry);
+    p->run_state->in = dt_function(p->node->world, entry);
     dt_scheduling_leave(p);
     if (s)
         take(p, s);
@@ -218,8 +208,8 @@ static void out(struct process *p, const char *entry) {
         /* Its `in` was lost, or was before the recording: its state until now is unknown. */
         p->seen.since = p->node->world->now;
     p->seen.state = DT_STATE_WAITING;
-    run_state(p)->out = dt_function(p->node->world, entry);
-    run_state(p)->ignores_messages = ignores_messages_in(entry);
+    p->run_state->out = dt_function(p->node->world, entry);
+    p->run_state->ignores_messages = ignores_messages_in(entry);
     dt_scheduling_leave(p);
     DT_RUN_HOOKS(p->node->world, scheduled, p, false);
 }
@@ -266,7 +256,7 @@ static void scheduled(struct node *node, const struct dt_recorded *event, const 
 /* A process that was preempted looks like one that waits: see dt_state. */
 void dt_scheduling_arrived(struct process *p) {
     settle(p);
-    if (p->seen.state == DT_STATE_WAITING && !run_state(p)->ignores_messages)
+    if (p->seen.state == DT_STATE_WAITING && !p->run_state->ignores_messages)
         change_now(p, DT_STATE_RUNNABLE);
 }
 
@@ -279,7 +269,7 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
 
     if (!p || p->has_exited)
         return;
-    run_state(p)->is_seen |= strcmp(e->state, "running") == 0;
+    p->run_state->is_seen |= strcmp(e->state, "running") == 0;
     if (!is_suspended && strcmp(e->state, "waiting") != 0)
         return;
     settle(p);
@@ -291,7 +281,7 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
     if (!is_suspended || (p->seen.state != DT_STATE_WAITING && p->seen.state != DT_STATE_RUNNABLE))
         return;
     p->seen.state = DT_STATE_WAITING;
-    run_state(p)->ignores_messages = true;
+    p->run_state->ignores_messages = true;
 }
 
 /* -- Garbage collection ------------------------------------------------------------- */
@@ -318,12 +308,12 @@ static void gc_start(struct node *node, const char *pid, bool is_major, const st
     settle(p);
     if (p->seen.state == DT_STATE_COLLECTING)
         /* The end of the previous collection was lost. */
-        change(p, run_state(p)->before_gc,
+        change(p, p->run_state->before_gc,
                &(struct ending){.time = p->node->world->now, .inferred = true, .is_open = true});
-    run_state(p)->before_gc = p->seen.state;
-    run_state(p)->at_gc_start = *heap;
+    p->run_state->before_gc = p->seen.state;
+    p->run_state->at_gc_start = *heap;
     change_now(p, DT_STATE_COLLECTING);
-    run_state(p)->is_major = is_major;
+    p->run_state->is_major = is_major;
 }
 
 static void gc_end(struct node *node, const char *pid, bool is_major, const struct heap *heap) {
@@ -334,11 +324,11 @@ static void gc_end(struct node *node, const char *pid, bool is_major, const stru
     settle(p);
     if (p->seen.state != DT_STATE_COLLECTING)
         return;
-    run_state(p)->is_major = is_major;
-    change(p, run_state(p)->before_gc,
+    p->run_state->is_major = is_major;
+    change(p, p->run_state->before_gc,
            &(struct ending){.time = p->node->world->now,
                             .heap = *heap,
-                            .explained = explained(&run_state(p)->at_gc_start, heap, is_major)});
+                            .explained = explained(&p->run_state->at_gc_start, heap, is_major)});
 }
 
 #define WORDS(e, reclaimed_)                                                                       \
@@ -381,25 +371,25 @@ void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_scheduling_new(struct node *node) {
-    node->of[DT_PART_SCHEDULING] = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    node->losses = g_array_new(false, false, sizeof(int64_t));
 }
 
 void dt_scheduling_free(struct node *node) {
-    g_array_free(losses_of(node), TRUE);
+    g_array_free(node->losses, true);
 }
 
 void dt_scheduling_process(struct process *p) {
-    struct run_state *of = p->of[DT_PART_SCHEDULING] = g_new0(struct run_state, 1);
+    struct run_state *of = p->run_state = g_new0(struct run_state, 1);
 
     of->in = of->out = "";
-    of->losses = losses_of(p->node)->len;
+    of->losses = p->node->losses->len;
 }
 
 void dt_scheduling_lost(struct node *node, int64_t begin) {
     GHashTableIter i;
-    gpointer of;
+    void *of;
 
-    g_array_append_val(losses_of(node), begin);
+    g_array_append_val(node->losses, begin);
     /* Other processes are settled when they are next used. */
     g_hash_table_iter_init(&i, node->schedulers->by_id);
     while (g_hash_table_iter_next(&i, NULL, &of)) {

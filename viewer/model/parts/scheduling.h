@@ -1,6 +1,5 @@
 /* The states of processes. */
-#ifndef DT_VIEWER_MODEL_PARTS_SCHEDULING_H
-#define DT_VIEWER_MODEL_PARTS_SCHEDULING_H
+#pragma once
 
 #include "model/entities/process.h"
 
@@ -19,5 +18,3 @@ void dt_scheduling_leave(struct process *process);
 void dt_scheduling_cut(struct process *process);
 void dt_scheduling_exited(struct process *process, const char *reason);
 void dt_scheduling_arrived(struct process *process);
-
-#endif

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const modules = resolve(process.argv[2]);
 const here = dirname(fileURLToPath(import.meta.url));
-const esbuild = createRequire(join(modules, "any.js"))("esbuild");
+const esbuild = createRequire(join(modules, "any.js"))("esbuild-wasm");
 const read = (...path) => readFileSync(join(...path), "utf8");
 
 const options = {

@@ -66,7 +66,7 @@ function columns(raw) {
         processes,
         rows,
         byNumber: new Map(processes.map((process) => [process.number, process])),
-        messages: split(raw.messages, ["from", "to", "sent", "delivered", "matched", "text", "dead"]),
+        messages: messages(raw.messages),
         covered: raw.covered ?? [],
         calls: split(raw.calls, [
             "caller",
@@ -85,6 +85,15 @@ function columns(raw) {
         lost: split(raw.lost, ["begin", "end", "count"]),
         summary: raw.summary ?? null,
     };
+}
+
+// `first` and `last`: the known ones of the times when it was sent and delivered.
+function messages(flat) {
+    const of = split(flat, ["from", "to", "sent", "delivered", "matched", "text", "dead"]);
+    const { sent, delivered } = of;
+    const first = sent.map((time, n) => (Number.isNaN(time) ? delivered[n] : time));
+    const last = delivered.map((time, n) => (Number.isNaN(time) ? sent[n] : time));
+    return { ...of, first, last };
 }
 
 // Intervals are stored in sequence: the gap after the end of the previous one, length, state, text, and `extra`. For a

@@ -1,14 +1,17 @@
 // Elements. All texts become text nodes: no text of a recording is ever parsed as HTML.
 
-export function h(tag, attributes = {}, ...children) {
-    return fill(document.createElement(tag), attributes, children);
+// An element: its tag, then its attributes and listeners as an object, if it has any, then its children.
+export function h(tag, ...content) {
+    return fill(document.createElement(tag), content);
 }
 
-export function svg(tag, attributes = {}, ...children) {
-    return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+export function svg(tag, ...content) {
+    return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), content);
 }
 
-function fill(element, attributes, children) {
+function fill(element, content) {
+    const hasAttributes = content[0] && Object.getPrototypeOf(content[0]) === Object.prototype;
+    const [attributes, children] = hasAttributes ? [content[0], content.slice(1)] : [{}, content];
     for (const [name, value] of Object.entries(attributes)) {
         if (value === undefined || value === null || value === false) continue;
         if (typeof value === "function") element.addEventListener(name, value);

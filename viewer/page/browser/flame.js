@@ -28,7 +28,6 @@ export class Flame {
         this.reset = h("button", { type: "button", click: () => this.show(this.root) }, "All");
         this.element = h(
             "div",
-            {},
             h(
                 "div",
                 { class: "controls" },

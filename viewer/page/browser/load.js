@@ -105,7 +105,7 @@ export class Load {
                     h(
                         "div",
                         { class: "about" },
-                        h("h4", {}, chart.title),
+                        h("h4", chart.title),
                         chart.where && h("p", { class: "note" }, chart.where),
                         keys,
                     ),
@@ -135,11 +135,10 @@ export class Load {
         const { times } = chart;
         const values = chart.series.map((series) => series.values);
         const shown = chart.series.map(({ name, stroke, dash }, n) => {
-            const value = h("b", {}, `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
+            const value = h("b", `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
             keys.append(
                 h(
                     "li",
-                    {},
                     svg(
                         "svg",
                         { width: 20, height: 8, "aria-hidden": "true" },

@@ -65,7 +65,7 @@ section(
     "messages",
     "Messages",
     null,
-    timeline.messages.size > 0 && [h("h3", {}, "Sequence"), new Sequence(data).element],
+    timeline.messages.size > 0 && [h("h3", "Sequence"), new Sequence(data).element],
     table("server_calls"),
     table("talks"),
     table("dead"),
@@ -74,7 +74,7 @@ section(
     "calls",
     data.profile ? "CPU" : "Calls",
     null,
-    flame?.children?.length > 0 && [h("h3", {}, "Flame graph"), new Flame(flame).element],
+    flame?.children?.length > 0 && [h("h3", "Flame graph"), new Flame(flame).element],
     table("calls"),
     table("spans"),
 );
@@ -87,7 +87,7 @@ on("chosen", () => {
     chip.hidden = !process;
     if (process)
         chip.replaceChildren(
-            h("span", {}, "Only " + cut(process.show || process.name || process.pid, 80)),
+            h("span", "Only " + cut(process.show || process.name || process.pid, 80)),
             h("button", { type: "button", "aria-label": "Show all processes again", click: () => choose(null) }, "✕"),
         );
     Object.values(tables).forEach((each) => each.show(process));
@@ -106,8 +106,7 @@ document.body.append(
                   { class: "inside" },
                   h(
                       "ul",
-                      {},
-                      sections.map(({ id, name }) => h("li", {}, h("a", { href: "#" + id }, name))),
+                      sections.map(({ id, name }) => h("li", h("a", { href: "#" + id }, name))),
                   ),
                   chip,
               ),
@@ -115,21 +114,18 @@ document.body.append(
         : "",
     h(
         "main",
-        {},
         sections.map(({ element }) => element),
     ),
     h(
         "footer",
-        {},
         h(
             "p",
-            {},
             data.profile
                 ? "Made by dyntrace from samples of threads that used a CPU. Times are derived from sample counts."
                 : "Made by dyntrace from a recording. Times count from the start of the recording; dates in tooltips " +
                       "are local time. “–” means that the recording does not have the value.",
         ),
-        notices && h("details", {}, h("summary", {}, "Licences of the software in this page"), h("pre", {}, notices)),
+        notices && h("details", h("summary", "Licences of the software in this page"), h("pre", notices)),
     ),
 );
 

@@ -7,7 +7,7 @@ import { choose } from "./shared.js";
 import { button as themeButton } from "./theme.js";
 
 const fact = (name, value, note, lost) =>
-    h("div", { class: lost && "lost" }, h("dt", {}, name), h("dd", {}, value, note && h("small", {}, " ", note)));
+    h("div", { class: lost && "lost" }, h("dt", name), h("dd", value, note && h("small", " ", note)));
 
 // With several nodes, each has a number; rows of the timeline show only the number.
 const nodeInWords = ({ node, otp }, n, { length }) =>
@@ -25,8 +25,7 @@ export function masthead(data) {
             { class: "top" },
             h(
                 "div",
-                {},
-                h("h1", {}, plain(data.title)),
+                h("h1", plain(data.title)),
                 h(
                     "p",
                     { class: "when" },
@@ -83,7 +82,7 @@ export function findings(data, places) {
             "p",
             { class: "note" },
             "Nothing to show: the recording has no dyntrace events. Record while the node is busy, and check with ",
-            h("code", {}, "dyntrace nodes"),
+            h("code", "dyntrace nodes"),
             " that it has started the application.",
         );
     if (found.length === 0) return h("p", { class: "note" }, "Nothing in this recording stands out.");
@@ -93,7 +92,6 @@ export function findings(data, places) {
         found.map(({ severity, text, about, process }) =>
             h(
                 "li",
-                {},
                 h(
                     "span",
                     { class: `severity ${["high", "medium", "low"].includes(severity) ? severity : "low"}` },

@@ -12,26 +12,10 @@ const BAR = 14,
 export const MOST_ARROWS = 300;
 
 export function colours() {
-    const names = [
-        "page",
-        "raised",
-        "line",
-        "line-strong",
-        "text",
-        "quiet",
-        "accent",
-        "accent-soft",
-        "bad",
-        "running",
-        "runnable",
-        "waiting",
-        "collecting",
-        "exiting",
-        "span",
-        "merged",
-        "on-state",
-    ];
-    const of = Object.fromEntries(names.map((name) => [name, colour(name)]));
+    const names =
+        "page raised line line-strong text quiet accent accent-soft bad running runnable waiting collecting exiting " +
+        "span merged on-state";
+    const of = Object.fromEntries(names.split(" ").map((name) => [name, colour(name)]));
     of.state = [null, of.waiting, of.runnable, of.running, of.collecting, of.exiting, of.merged];
     of.hatch = hatch(of.page);
     return of;

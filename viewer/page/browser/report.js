@@ -16,7 +16,7 @@ function processButton(process) {
     const { number, pid } = process;
     const name = nameOf(process) || UNKNOWN;
     const content = [cut(name, 200), pid && name !== pid && [" ", h("span", { class: "pid" }, plain(pid))]].flat();
-    if (number === null || number === undefined) return h("span", {}, content);
+    if (number === null || number === undefined) return h("span", content);
     const click = () => choose(process);
     return h("button", { type: "button", class: "plain link", title: "Show only this process", click }, content);
 }
@@ -43,7 +43,7 @@ class Columns {
 
     code(title, field, more = {}) {
         return this.text(title, field, {
-            show: (_, value) => h("code", {}, cut(value, 2000) || UNKNOWN),
+            show: (_, value) => h("code", cut(value, 2000) || UNKNOWN),
             className: "wide",
             ...more,
         });
@@ -210,7 +210,7 @@ function tables(data) {
                     title: "To",
                     value: (row) => row.to_text || ref(row.to),
                     className: "process",
-                    show: (row) => (row.to ? processButton(row.to) : h("code", {}, cut(row.to_text ?? "", 200))),
+                    show: (row) => (row.to ? processButton(row.to) : h("code", cut(row.to_text ?? "", 200))),
                 },
                 node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),

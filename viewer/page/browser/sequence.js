@@ -16,10 +16,6 @@ export class Sequence {
         this.of = data.timeline;
         this.participants = [];
         this.bounds = null;
-        this.order = Array.from(this.of.messages.sent.keys());
-        const first = (n) =>
-            Number.isNaN(this.of.messages.sent[n]) ? this.of.messages.delivered[n] : this.of.messages.sent[n];
-        this.first = this.order.map(first);
         this.element = this.build();
         this.busiestPair();
         on("range", () => this.later());
@@ -64,12 +60,11 @@ export class Sequence {
         this.place = h("div", { class: "sequence", tabindex: "0", role: "region", "aria-label": "Sequence diagram" });
         return h(
             "div",
-            {},
             h(
                 "div",
                 { class: "controls" },
-                longest.length > 0 && h("label", {}, "Messages in", this.call),
-                h("label", {}, longest.length > 0 ? "Between" : "Messages between", this.add),
+                longest.length > 0 && h("label", "Messages in", this.call),
+                h("label", longest.length > 0 ? "Between" : "Messages between", this.add),
             ),
             this.chips,
             this.said,
@@ -158,11 +153,10 @@ export class Sequence {
         const found = [];
         let total = 0;
         for (let n = 0; n < messages.size; n++) {
-            if (this.first[n] > end) break;
+            if (messages.first[n] > end) break;
             const from = among.get(messages.from[n]),
                 to = among.get(messages.to[n]);
-            const last = Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n];
-            if (last < begin || from === undefined || to === undefined) continue;
+            if (messages.last[n] < begin || from === undefined || to === undefined) continue;
             if (++total <= MOST) found.push({ n, from, to });
         }
         return { found, total };
@@ -176,7 +170,7 @@ export class Sequence {
                 h(
                     "span",
                     { class: "chip" },
-                    h("span", {}, cut(process.show, 80)),
+                    h("span", cut(process.show, 80)),
                     h(
                         "button",
                         {
@@ -227,14 +221,13 @@ export class Sequence {
             height = found.length * LINE + 24;
         const x = (lane) => LEFT + gap * (lane + 0.5);
         const { messages } = this.of;
-        const first = this.first[found[0].n];
+        const first = messages.first[found[0].n];
         // Enough digits to distinguish consecutive messages.
-        const step = ((this.first[found.at(-1).n] - first) / found.length) * 10;
+        const step = ((messages.first[found.at(-1).n] - first) / found.length) * 10;
         const rows = found.map(({ n, from, to }, row) => {
             const y = row * LINE + 24;
             const dead = messages.dead[n] === 1,
                 inferred = messages.matched[n] >= 3;
-            const sent = Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n];
             const slow = messages.delivered[n] - messages.sent[n];
             const own = from === to;
             const [x1, x2] = [x(from), x(to)];
@@ -244,9 +237,12 @@ export class Sequence {
             const room = Math.floor((own ? gap * 0.7 : Math.abs(x2 - x1) - 20) / 7);
             return svg(
                 "g",
-                {},
-                svg("title", {}, `${plain(name)}\nsent ${since(messages.sent[n], step)}, on its way ` + duration(slow)),
-                svg("text", { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, since(sent, step)),
+                svg("title", `${plain(name)}\nsent ${since(messages.sent[n], step)}, on its way ` + duration(slow)),
+                svg(
+                    "text",
+                    { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" },
+                    since(messages.first[n], step),
+                ),
                 svg("path", {
                     class: ["arrow", inferred && "inferred", dead && "dead"].filter(Boolean).join(" "),
                     d: line,

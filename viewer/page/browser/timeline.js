@@ -45,16 +45,8 @@ export class Timeline {
 
     // Messages are sorted by their first time; the longest flight limits how far back to search.
     longestFlight() {
-        const { messages } = this.of;
-        this.start = new Float64Array(messages.size);
-        let longest = 0;
-        for (let n = 0; n < messages.size; n++) {
-            const sent = messages.sent[n],
-                delivered = messages.delivered[n];
-            this.start[n] = Number.isNaN(sent) ? delivered : sent;
-            if (delivered - sent > longest) longest = delivered - sent;
-        }
-        return longest;
+        const { first, last } = this.of.messages;
+        return last.reduce((longest, time, n) => (time - first[n] > longest ? time - first[n] : longest), 0);
     }
 
     // -- Elements --
@@ -99,16 +91,15 @@ export class Timeline {
         this.alternative = h(
             "details",
             { class: "alternative", toggle: () => this.describe() },
-            h("summary", {}, "The visible range as a table"),
+            h("summary", "The visible range as a table"),
         );
         return h(
             "div",
-            {},
             h(
                 "div",
                 { class: "controls" },
                 this.filter,
-                h("label", {}, "Order", order),
+                h("label", "Order", order),
                 h("span", { class: "space" }),
                 this.shown,
                 h(
@@ -143,7 +134,7 @@ export class Timeline {
             const paper = canvas.getContext("2d");
             paper.scale(ratio, ratio);
             draw(new Painter(paper, 26, 24, { begin: 0, end: 26 }, ink));
-            return h("span", {}, canvas, name);
+            return h("span", canvas, name);
         };
         const box = (state) => (painter) => {
             painter.paper.translate(0, -5);
@@ -321,10 +312,9 @@ export class Timeline {
         const { messages } = this.of;
         const found = [];
         let total = 0;
-        for (let n = lowerBound(this.start, range.begin - this.slack); n < messages.size; n++) {
-            if (this.start[n] > range.end) break;
-            const until = Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n];
-            if (until < range.begin) continue;
+        for (let n = lowerBound(messages.first, range.begin - this.slack); n < messages.size; n++) {
+            if (messages.first[n] > range.end) break;
+            if (messages.last[n] < range.begin) continue;
             const from = this.lanes.get(messages.from[n]),
                 to = this.lanes.get(messages.to[n]);
             if (from === undefined && to === undefined) continue;
@@ -402,14 +392,11 @@ export class Timeline {
                 { class: "scroll-x" },
                 h(
                     "table",
-                    {},
                     h("caption", { class: "visually-hidden" }, "Share of the visible time per process and state"),
                     h(
                         "thead",
-                        {},
                         h(
                             "tr",
-                            {},
                             h("th", { scope: "col" }, "Process"),
                             ["Running", "Runnable", "Collecting", "Waiting", "Exiting"].map((name) =>
                                 h("th", { scope: "col", class: "number" }, name),
@@ -418,12 +405,10 @@ export class Timeline {
                     ),
                     h(
                         "tbody",
-                        {},
                         rows.map((row) =>
                             h(
                                 "tr",
-                                {},
-                                h("td", {}, cut(row.show, 120)),
+                                h("td", cut(row.show, 120)),
                                 share(row).map((text) => h("td", { class: "number" }, text)),
                             ),
                         ),

@@ -31,13 +31,10 @@ export class Tips {
         if (!found) return this.hide();
         const [title, ...lines] = found;
         this.element.replaceChildren(
-            h("b", {}, cut(title, 300)),
+            h("b", cut(title, 300)),
             h(
                 "dl",
-                {},
-                lines
-                    .filter(([, text]) => text)
-                    .flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, cut(text, 600))]),
+                lines.filter(([, text]) => text).flatMap(([name, text]) => [h("dt", name), h("dd", cut(text, 600))]),
             ),
         );
         this.element.hidden = false;
@@ -103,11 +100,8 @@ export class Tips {
             least = 5;
         for (const [n, from, to] of this.timeline.drawn ?? []) {
             if (from === undefined || to === undefined) continue;
-            const x1 =
-                ((Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n]) - range.begin) * scale;
-            const x2 =
-                ((Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n]) - range.begin) *
-                scale;
+            const x1 = (messages.first[n] - range.begin) * scale,
+                x2 = (messages.last[n] - range.begin) * scale;
             const y1 = middle(from),
                 y2 = middle(to);
             const along = Math.max(

@@ -3,11 +3,9 @@
  *
  *     rules.def                                    each rule: limits, why it matters, next step
  *     rules                                        the table, and how a finding is added
- *     recording, exits, lives, messages, queues,   the functions, by subject
- *     memory, time, reports, log, calls
+ *     *_findings                                   the functions, by subject
  */
-#ifndef DT_VIEWER_SUMMARY_FINDINGS_RULES_H
-#define DT_VIEWER_SUMMARY_FINDINGS_RULES_H
+#pragma once
 
 #include "summary/findings.h"
 #include "summary/findings/limits.h"
@@ -39,5 +37,3 @@ typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
     dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
     dt_find_in_calls;
-
-#endif

@@ -49,7 +49,7 @@ class Param(NamedTuple):
 YES_NO = ("yes", "no")
 CONTENTS = "exit reasons and log lines with only the shape of binaries, strings and long numbers, or as recorded"
 
-# The parameters of the components, viewer/*/sink.c, except those that the command sets itself: SET_BY_COMMAND.
+# The parameters of the components, viewer/*/*_sink.c, except those that the command sets itself: SET_BY_COMMAND.
 PARAMS = [
     Param("--process", "sequence", "processes", "NAME", "a name or pid: all messages of one, or those between several"),
     Param("--label", "sequence", "label", "LABEL", "only messages with this seq_trace label"),

@@ -22,7 +22,7 @@ def none_of(field: str, *texts: str) -> str:
 
 # Exits that are not crashes: orderly ends; processes killed by another one; files that `file:open` could not open;
 # results of `erpc`, as texts and as shapes; ends of connections to other nodes. The viewer knows more, such as which
-# process killed another: viewer/model/entities/ends.c.
+# process killed another: viewer/model/entities/exit_reasons.c.
 NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "killed", "enoent", "eacces", "eexist", "eisdir",
                    "enotdir", "{#Ref<*", "{reference(),*", "connection_closed", "disconnect", "remarked",
                    "net_kernel_terminated")

@@ -9,7 +9,7 @@ from dyntrace_command.profiling.sample_paths import Path
 # The only format that uses the time of each sample.
 TIMED = ".pftrace"
 
-# The placeholder for the data in the page's template; viewer/page/template.c uses the same.
+# The placeholder for the data in the page's template; viewer/page/page_sink.c uses the same.
 PLACE = "@DATA@"
 
 
@@ -34,7 +34,7 @@ def folded(paths: "Counter[Path]", _: Taken) -> str:
 
 
 def frame(name: str) -> str:
-    """Returns a name without the separator of frames, as viewer/flame/write.c writes it."""
+    """Returns a name without the separator of frames, as viewer/flame/flame_sink.c writes it."""
     return name.replace(";", ":")
 
 

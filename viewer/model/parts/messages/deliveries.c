@@ -4,11 +4,11 @@
 
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
-#include "model/parts/held.h"
-#include "model/parts/messages/early.h"
+#include "model/parts/held_events.h"
+#include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/tokens.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 struct deliveries {
@@ -17,26 +17,22 @@ struct deliveries {
     bool have_tokens;   /* seq_trace_receive is recorded */
     /* The last message_receive before the first message_delivery. */
     struct process *last_to;
-    guint last_hash;
+    unsigned last_hash;
     int64_t last_time;
 };
 
-static struct deliveries *deliveries_of(const struct node *node) {
-    return node->of[DT_PART_DELIVERIES];
-}
-
 /* -- Matching ----------------------------------------------------------------------- */
 
-static struct message *find(const struct list *list, const struct delivery *d, bool is_far) {
+static struct message *find(const struct list *list, const struct delivery *d, bool is_remote) {
     struct dt_wanted wanted = {.from = d->from ? &d->from->seen : NULL,
                                .node = d->node,
                                .key = d->text,
-                               .is_far = is_far,
+                               .is_remote = is_remote,
                                .time = d->time};
-    char key[DT_FAR_KEY];
+    char key[DT_REMOTE_KEY];
 
-    if (is_far) {
-        dt_far_key(d->text, key);
+    if (is_remote) {
+        dt_remote_key(d->text, key);
         wanted.key = key;
     }
     return dt_message_list_find(list, &wanted);
@@ -97,13 +93,13 @@ static void delivered(struct node *node, const struct delivery *d) {
             deliver_unmatched(node, d);
         return;
     }
-    if (m->is_far)
+    if (m->is_remote)
         DT_RUN_HOOKS(node->world, arrived, d->to);
-    if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
+    if (m->is_remote && m->token && d->how != DT_MATCHED_TOKEN) {
         dt_in_flight_arrive(m, d);
         return;
     }
-    if (m->is_far && d->how == DT_MATCHED_SENDER)
+    if (m->is_remote && d->how == DT_MATCHED_SENDER)
         told.how = DT_MATCHED_ORDER;
     dt_in_flight_take_out(m);
     dt_message_deliver(node, m, &told);
@@ -120,7 +116,7 @@ static struct process *caller_of_port(struct node *node, const char *text) {
 
 /* A message_receive without a message_delivery. */
 static void received_alone(struct process *p, const struct held *held) {
-    struct deliveries *all = deliveries_of(p->node);
+    struct deliveries *all = p->node->deliveries;
     struct delivery d = {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
     struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
@@ -141,7 +137,7 @@ static void received_alone(struct process *p, const struct held *held) {
 /* Also sets `has_deliveries`, because a live session may have enabled this event after others. */
 static void are_recorded(struct node *node) {
     node->seen.has_deliveries = true;
-    deliveries_of(node)->have_receives = true;
+    node->deliveries->have_receives = true;
 }
 
 void dt_message_receive(struct node *node, const struct dt_recorded *event) {
@@ -152,7 +148,7 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
     if (!p || p->has_exited)
         return;
     dt_hold(p, event->time, e->message, "", received_alone);
-    if (p->seen.kind == DT_PORT || !deliveries_of(node)->have_senders)
+    if (p->seen.kind == DT_PORT || !node->deliveries->have_senders)
         dt_release(p);
 }
 
@@ -167,7 +163,7 @@ static bool is_told(const struct deliveries *all, const struct delivery *d) {
 
 void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_delivery *e = &event->fields.message_delivery;
-    struct deliveries *all = deliveries_of(node);
+    struct deliveries *all = node->deliveries;
     struct delivery d = {.to = dt_process_of(node, e->to),
                          .from = dt_process_of(node, e->from),
                          .node = *e->from || !*e->node ? NULL : dt_peer_named(node, e->node),
@@ -191,7 +187,8 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
         delivered(node, &d);
 }
 
-void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *e) {
+void dt_seq_trace_receive(struct node *node, const struct dt_recorded *event) {
+    const struct dt_seq_trace_receive *e = &event->fields.seq_trace_receive;
     struct process *from = dt_process_anywhere(node, e->from);
     const struct token *token = dt_token_find(node, from, e->label, e->current);
     struct delivery d = {.to = dt_process_of(node, e->to),
@@ -202,13 +199,13 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
                          .time = node->world->now,
                          .how = DT_MATCHED_TOKEN};
 
-    deliveries_of(node)->have_tokens = true;
+    node->deliveries->have_tokens = true;
     if (!d.to || d.to->has_exited)
         return;
     dt_release(d.to);
     if (!token) {
         /* It was sent before the recording. If deliveries are recorded, this one was reported. */
-        if (!deliveries_of(node)->have_receives)
+        if (!node->deliveries->have_receives)
             delivered(node, &d);
     } else if (token->message) {
         struct message *m = token->message;
@@ -228,19 +225,20 @@ enum { AWAITED_MAX = 100 };
 
 /* The latency of a message from another node is unknown: only a token shows its delivery, so a
    message without token is dropped. A token is also exact for messages of this node. */
-void dt_deliveries_infer(struct process *to) {
-    const struct deliveries *all = deliveries_of(to->node);
+void dt_deliveries_infer(struct process *to, bool runs) {
+    const struct deliveries *all = to->node->deliveries;
     const struct delivery d = {.to = to, .time = to->node->world->now, .how = DT_MATCHED_RAN};
     struct message *m, *next;
     unsigned awaited = 0;
 
-    if (to->node->seen.has_deliveries || !to->of[DT_PART_IN_FLIGHT])
+    (void)runs;
+    if (to->node->seen.has_deliveries || !to->in_flight)
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {
         next = m->next;
-        if (m->token && (m->is_far || all->have_tokens) && awaited++ < AWAITED_MAX)
+        if (m->token && (m->is_remote || all->have_tokens) && awaited++ < AWAITED_MAX)
             continue;
-        if (m->is_far) {
+        if (m->is_remote) {
             dt_in_flight_drop(m);
             continue;
         }
@@ -253,9 +251,9 @@ void dt_deliveries_infer(struct process *to) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_deliveries_new(struct node *node) {
-    node->of[DT_PART_DELIVERIES] = g_new0(struct deliveries, 1);
+    node->deliveries = g_new0(struct deliveries, 1);
 }
 
 void dt_deliveries_free(struct node *node) {
-    g_free(deliveries_of(node));
+    g_free(node->deliveries);
 }

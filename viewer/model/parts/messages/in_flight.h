@@ -7,10 +7,9 @@
  * has a token, the delivery is noted, but reported only when seq_trace_receive identifies the
  * message.
  */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_IN_FLIGHT_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_IN_FLIGHT_H
+#pragma once
 
-#include "model/parts/messages/list.h"
+#include "model/parts/messages/message_list.h"
 
 /* The messages in flight to this process. */
 struct list *dt_in_flight_to(struct process *process);
@@ -18,6 +17,11 @@ struct list *dt_in_flight_to(struct process *process);
 struct list *dt_in_flight_unaddressed(const struct node *node);
 /* The message that was added last. */
 struct message *dt_in_flight_youngest(const struct node *node);
+
+/* Mailboxes. The VM does not report when a process takes a message out of its mailbox, so the
+   length is the number of messages that were sent to the process and are not delivered: changes it
+   by `by`. */
+void dt_mailbox_changed(struct process *process, int by);
 
 void dt_in_flight_add(struct message *m);
 void dt_in_flight_take_out(struct message *m);
@@ -34,5 +38,3 @@ void dt_in_flight_delivered(struct node *node);
 
 void dt_in_flight_new(struct node *node);
 void dt_in_flight_free(struct node *node);
-
-#endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/entities/processes.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
 /* Messages of links and monitors contain an exit reason. */
 static bool has_reason(const char *text) {
@@ -12,22 +12,22 @@ static bool has_reason(const char *text) {
 
 struct message *dt_message_new(struct node *home, struct node *sender_node, struct process *from,
                                struct process *to, const char *text) {
-    bool is_far = sender_node != home;
+    bool is_remote = sender_node != home;
     size_t size = strlen(text) + 1;
-    struct message *m = g_malloc0(sizeof *m + size + (is_far ? DT_FAR_KEY : 0));
+    struct message *m = g_malloc0(sizeof *m + size + (is_remote ? DT_REMOTE_KEY : 0));
 
     memcpy(m->text, text, size);
     m->key = m->text;
-    if (is_far) {
-        dt_far_key(text, m->text + size);
+    if (is_remote) {
+        dt_remote_key(text, m->text + size);
         m->key = m->text + size;
     }
     m->hash = g_str_hash(m->key);
-    m->is_far = is_far;
-    m->sender_node = is_far ? sender_node : NULL;
+    m->is_remote = is_remote;
+    m->sender_node = is_remote ? sender_node : NULL;
     m->home = home;
     m->arrived = DT_NO_VALUE;
-    m->seen = (struct dt_message){.number = ++home->world->numbers[DT_PART_IN_FLIGHT],
+    m->seen = (struct dt_message){.number = ++home->world->messages,
                                   .from = from ? &from->seen : NULL,
                                   .to = to ? &to->seen : NULL,
                                   .to_text = "",
@@ -69,7 +69,7 @@ void dt_message_address(struct message *m, struct process *to) {
 }
 
 void dt_message_emit(struct node *node, const struct message *m, bool is_addressed) {
-    DT_RUN_HOOKS(node->world, delivered, m->is_far ? m->sender_node : node,
+    DT_RUN_HOOKS(node->world, delivered, m->is_remote ? m->sender_node : node,
                  (struct process *)m->seen.from, dt_receiver(m), m->text,
                  is_addressed && m->seen.sent != DT_NO_VALUE);
 }

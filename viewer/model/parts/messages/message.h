@@ -1,10 +1,9 @@
 /* A message, from its send to its delivery. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGE_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGE_H
+#pragma once
 
 #include "model/entities/process.h"
 
-/* The common properties of the messages in a chain of a list's index: list.h. */
+/* The common properties of the messages in a chain of a list's index: message_list.h. */
 enum dt_chain {
     DT_SAME_TEXT,
     DT_SAME_SENDER,
@@ -22,11 +21,11 @@ struct message {
         struct message *next, *previous;
         struct message *last; /* of the chain, in its first message */
     } chain[DT_CHAINS];
-    /* The search key: its text or, for a message between nodes, its dt_far_key. */
+    /* The search key: its text or, for a message between nodes, its dt_remote_key. */
     const char *key;
-    guint hash;               /* of the key */
-    bool is_far;              /* sent by another node */
-    struct node *sender_node; /* of a far one */
+    unsigned hash;            /* of the key */
+    bool is_remote;           /* sent by another node */
+    struct node *sender_node; /* of a remote one */
     struct node *home;        /* the node it belongs to: the receiver's, if known */
     int64_t arrived;          /* time of a delivery that is not yet reported; DT_NO_VALUE */
     bool by_seq_trace;        /* had its seq_trace_send, but not yet its message_send */
@@ -69,5 +68,3 @@ void dt_message_end(struct node *node, struct message *m);
 static inline struct process *dt_receiver(const struct message *m) {
     return (struct process *)m->seen.to;
 }
-
-#endif

@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "model/entities/processes.h"
-#include "model/parts/held.h"
-#include "model/parts/messages/answers.h"
+#include "model/parts/held_events.h"
+#include "model/parts/messages/port_answers.h"
 #include "model/parts/messages/deliveries.h"
-#include "model/parts/messages/early.h"
+#include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
-#include "model/parts/messages/mailbox.h"
 #include "model/parts/messages/receiver.h"
 #include "model/parts/messages/tokens.h"
 #include "shared/texts.h"
@@ -28,18 +27,14 @@ struct sends {
     /* The last message that left flight as soon as it was sent: its second event may still
        follow. */
     const struct dt_process *from;
-    guint hash;
+    unsigned hash;
     int64_t time;
     bool by_seq_trace; /* its first event was seq_trace_send, else message_send */
 };
 
-static struct sends *sends_of(const struct node *node) {
-    return node->of[DT_PART_SENDS];
-}
-
 static void note_left(struct node *node, const struct process *from, const char *text,
                       bool by_seq_trace) {
-    struct sends *left = sends_of(node);
+    struct sends *left = node->sends;
 
     left->from = from ? &from->seen : NULL;
     left->hash = g_str_hash(text);
@@ -50,7 +45,7 @@ static void note_left(struct node *node, const struct process *from, const char 
 /* Whether this is the second event of the message of note_left. */
 static bool has_left(struct node *node, const struct process *from, const char *text,
                      bool by_seq_trace) {
-    struct sends *left = sends_of(node);
+    struct sends *left = node->sends;
 
     if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
         left->hash != g_str_hash(text) || node->world->now - left->time >= ONE_SEND_NS)
@@ -106,7 +101,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     DT_RUN_HOOKS(node->world, sent, node, from, r.process, text);
     /* A port is assumed to work for its caller at once. */
     if (r.process && r.process->seen.kind == DT_PORT && !r.home->seen.has_deliveries) {
-        dt_deliveries_infer(r.process);
+        dt_deliveries_infer(r.process, false);
         note_left(node, from, e->message, by_seq_trace);
         return NULL;
     }
@@ -128,23 +123,52 @@ static struct message *just_sent(struct node *node, const struct dt_message_send
     return NULL;
 }
 
+/* Sockets accepted by listeners, for which the VM fires no port_open: if a listener passes a new
+   socket to its acceptor in this message, the port begins, with the listener as its parent. The
+   driver of these listeners: */
+static const char driver[] = "tcp_inet";
+
+/* {inet_async,#Port<0.12>,25,{ok,#Port<0.55>}} from #Port<0.12> */
+static void accepted(struct node *node, const struct dt_message_send *e) {
+    const char *at = e->message;
+    char listener[64], port[64];
+
+    if (!dt_skip(&at, "{inet_async,") || !dt_take(&at, "#Port<", listener, sizeof listener) ||
+        strcmp(listener, e->from) != 0)
+        return;
+    at = strchr(at, '{');
+    if (!at || !dt_skip(&at, "{ok,") || !dt_take(&at, "#Port<", port, sizeof port) ||
+        strcmp(at, "}}") != 0)
+        return;
+    dt_process_create(node, port,
+                      &(struct identity){dt_process_of(node, listener), "", driver, ""});
+}
+
 /* If the message has a token, its seq_trace_send was recorded before: all OTP releases so far fire
    it first. */
-void dt_message_send(struct node *node, const struct dt_message_send *e) {
-    struct message *m = sends_of(node)->have_tokens ? just_sent(node, e, false) : NULL;
+void dt_message_send(struct node *node, const struct dt_recorded *event) {
+    const struct dt_message_send *e = &event->fields.message_send;
+    struct message *m;
 
+<<<<<<< HEAD
     if (m && node->world->now - m->seen.sent < ONE_SEND_NS)
+=======
+    accepted(node, e);
+    m = node->sends->have_tokens ? just_sent(node, e, false) : NULL;
+    if (m && node->world->now - m->seen.sent < DT_ONE_EVENT_NS)
+>>>>>>> plain-viewer
         m->by_seq_trace = false;
-    else if (!sends_of(node)->have_tokens ||
+    else if (!node->sends->have_tokens ||
              !has_left(node, dt_process_of(node, e->from), e->message, false))
         sent(node, e, false);
 }
 
-void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
+void dt_seq_trace_send(struct node *node, const struct dt_recorded *event) {
+    const struct dt_seq_trace_send *e = &event->fields.seq_trace_send;
     const struct dt_message_send plain = {.from = e->from, .to = e->to, .message = e->message};
     struct message *m = just_sent(node, &plain, true);
 
-    sends_of(node)->have_tokens = true;
+    node->sends->have_tokens = true;
     if (!m && has_left(node, dt_process_of(node, e->from), e->message, true)) {
         dt_early_label(node, e->label);
         dt_early_emit(node);
@@ -161,16 +185,16 @@ void dt_seq_trace_send(struct node *node, const struct dt_seq_trace_send *e) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_sends_new(struct node *node) {
-    struct sends *sends = node->of[DT_PART_SENDS] = g_new0(struct sends, 1);
+    struct sends *sends = node->sends = g_new0(struct sends, 1);
 
     sends->time = long_ago;
 }
 
 void dt_sends_free(struct node *node) {
-    g_free(sends_of(node));
+    g_free(node->sends);
 }
 
 void dt_sends_late(struct node *node, int64_t now) {
-    if (now - sends_of(node)->time >= DT_ONE_EVENT_NS)
+    if (now - node->sends->time >= DT_ONE_EVENT_NS)
         dt_early_emit(node);
 }

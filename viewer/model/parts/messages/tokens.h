@@ -1,6 +1,5 @@
 /* The sequential trace tokens of a node's messages. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_TOKENS_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_TOKENS_H
+#pragma once
 
 #include "model/parts/messages/message.h"
 
@@ -12,5 +11,3 @@ struct token *dt_token_find(const struct node *node, const struct process *from,
 
 void dt_tokens_new(struct node *node);
 void dt_tokens_free(struct node *node);
-
-#endif

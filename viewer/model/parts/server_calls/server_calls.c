@@ -16,8 +16,8 @@
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/parts/scheduling.h"
-#include "model/parts/server_calls/gen.h"
-#include "shared/far.h"
+#include "model/parts/server_calls/gen_messages.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 enum {
@@ -69,21 +69,12 @@ struct calling {
     int64_t idled;
 };
 
-static struct server_calls *calls_in(const struct node *node) {
-    return node->of[DT_PART_SERVER_CALLS];
-}
-
-/* NULL before the first call with this process. */
-static struct calling *calling(const struct process *p) {
-    return p->of[DT_PART_SERVER_CALLS];
-}
-
 static struct calling *has_calls(struct process *p) {
-    if (!calling(p)) {
-        p->of[DT_PART_SERVER_CALLS] = g_new0(struct calling, 1);
-        calling(p)->idled = DT_NO_VALUE;
+    if (!p->calling) {
+        p->calling = g_new0(struct calling, 1);
+        p->calling->idled = DT_NO_VALUE;
     }
-    return calling(p);
+    return p->calling;
 }
 
 /* -- Pending calls ------------------------------------------------------------------ */
@@ -101,12 +92,12 @@ static void end_call_at(struct server_call *call, enum dt_outcome outcome, const
     call->seen.reply = reply;
     call->seen.ended = time;
     DT_EMIT(node->world, server_call, &call->seen);
-    g_hash_table_remove(calls_in(node)->pending, call->reference);
-    g_queue_delete_link(&calls_in(node)->by_age, call->link);
-    if (calling(caller)->awaited == call)
-        calling(caller)->awaited = NULL;
-    g_queue_delete_link(&calling(caller)->by_itself, call->of_caller);
-    g_queue_delete_link(&calling(server)->of_others, call->of_server);
+    g_hash_table_remove(node->server_calls->pending, call->reference);
+    g_queue_delete_link(&node->server_calls->by_age, call->link);
+    if (caller->calling->awaited == call)
+        caller->calling->awaited = NULL;
+    g_queue_delete_link(&caller->calling->by_itself, call->of_caller);
+    g_queue_delete_link(&server->calling->of_others, call->of_server);
     g_free(call->reference);
     g_free(call->request);
     g_free(call);
@@ -130,14 +121,14 @@ static struct node *table_of(struct node *node, const char *reference, char **th
 
     if (!home)
         home = node;
-    *there = home == node ? g_strdup(reference) : dt_far_at_home(reference);
+    *there = home == node ? g_strdup(reference) : dt_remote_at_home(reference);
     return home;
 }
 
 static struct server_call *pending(struct node *node, const char *reference) {
     char *there;
     const struct node *home = table_of(node, reference, &there);
-    struct server_call *call = g_hash_table_lookup(calls_in(home)->pending, there);
+    struct server_call *call = g_hash_table_lookup(home->server_calls->pending, there);
 
     g_free(there);
     return call;
@@ -154,8 +145,8 @@ static void begin_call(struct node *node, const struct dt_gen_request *request,
         return;
     call = g_new0(struct server_call, 1);
     call->node = table_of(node, request->reference, &call->reference);
-    all = calls_in(call->node);
-    call->number = ++node->world->numbers[DT_PART_SERVER_CALLS];
+    all = call->node->server_calls;
+    call->number = ++node->world->server_calls;
     call->request = dt_gen_inner(request->term);
     call->is_alias = request->is_alias;
     call->seen = (struct dt_server_call){.caller = &caller->seen,
@@ -206,8 +197,8 @@ static bool is_reply_seen(const struct server_call *call) {
     return call->is_alias && server->seen.kind == DT_PROCESS &&
            server->seen.node == call->seen.caller->node &&
            (*dt_started_in(server) || *dt_stopped_in(server)) &&
-           has_run_since(server, call->seen.began) && calling(server)->idled < call->seen.began &&
-           call->seen.began > MAX(calls_in(server->node)->lost, server->node->unsure);
+           has_run_since(server, call->seen.began) && server->calling->idled < call->seen.began &&
+           call->seen.began > MAX(server->node->server_calls->lost, server->node->unsure);
 }
 
 /* It no longer waits. Returns the call whose reply it was waiting for; NULL if none. */
@@ -223,7 +214,7 @@ static struct server_call *leave(struct calling *calls) {
    waits again, it does not wait for an earlier call: it may be in gen_event:sync_notify/2 or
    sys:get_state/1. */
 static void gone_on(const struct process *p) {
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
     struct server_call *call = leave(calls), *last;
 
     if (call && calls->woken != DT_NO_VALUE &&
@@ -241,11 +232,11 @@ static bool idles(const struct process *p) {
     const char *in = dt_stopped_in(p);
 
     return g_str_has_prefix(in, "gen_") || g_str_has_prefix(in, "proc_lib:") ||
-           (calling(p)->idles_in && strcmp(in, calling(p)->idles_in) == 0);
+           (p->calling->idles_in && strcmp(in, p->calling->idles_in) == 0);
 }
 
 static void stopped(struct process *p) {
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
     struct server_call *last = g_queue_peek_tail(&calls->by_itself);
 
     if (p->seen.state != DT_STATE_WAITING)
@@ -276,9 +267,9 @@ static int64_t taken(const struct server_call *call) {
     bool is_told = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
     int64_t received = is_told ? call->seen.delivered : call->seen.began;
 
-    if (!dt_runs(server->seen.state) || calling(server)->serves_since == DT_NO_VALUE)
+    if (!dt_runs(server->seen.state) || server->calling->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
-    return MAX(calling(server)->serves_since, received);
+    return MAX(server->calling->serves_since, received);
 }
 
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
@@ -292,9 +283,9 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
         return false;
     if (from && call->seen.server == &from->seen) {
         call->seen.taken = taken(call);
-        calling(from)->has_replied = true;
+        from->calling->has_replied = true;
     }
-    calling(live(call->seen.server))->serves_since = node->world->now;
+    live(call->seen.server)->calling->serves_since = node->world->now;
     term = dt_gen_inner(text);
     end_call(call, DT_OUTCOME_REPLY, term);
     g_free(term);
@@ -317,7 +308,7 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
                           const char *text) {
     struct dt_gen_request request;
 
-    if (from && calling(from))
+    if (from && from->calling)
         gone_on(from);
     if (!to || *text != '{')
         return;
@@ -355,7 +346,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
 /* -- Scheduling ----------------------------------------------------------------------- */
 
 static void began_to_run(struct process *p) {
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
 
     calls->woken = p->node->world->now;
     if (strcmp(dt_started_in(p), waits_in) != 0)
@@ -365,7 +356,7 @@ static void began_to_run(struct process *p) {
 }
 
 void dt_server_calls_scheduled(struct process *p, bool runs) {
-    if (calling(p))
+    if (p->calling)
         (runs ? began_to_run : stopped)(p);
 }
 
@@ -396,7 +387,7 @@ static bool is_of_reason(const struct server_call *call, const struct calling *c
 
 void dt_server_calls_exited(struct process *p, const char *reason) {
     enum dt_outcome outcome = dt_gen_outcome(reason);
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
     struct server_call *call;
 
     while (calls && (call = oldest_with(calls))) {
@@ -409,7 +400,7 @@ void dt_server_calls_exited(struct process *p, const char *reason) {
 
 /* If scheduling is not recorded, any `receive` may be that of `gen`. */
 void dt_server_calls_timed_out(struct process *p) {
-    struct server_call *last = calling(p) ? g_queue_peek_tail(&calling(p)->by_itself) : NULL;
+    struct server_call *last = p->calling ? g_queue_peek_tail(&p->calling->by_itself) : NULL;
     const char *in = dt_started_in(p);
 
     if (last && (!*in || strcmp(in, waits_in) == 0))
@@ -419,7 +410,7 @@ void dt_server_calls_timed_out(struct process *p) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_server_calls_new(struct node *node) {
-    struct server_calls *all = node->of[DT_PART_SERVER_CALLS] = g_new0(struct server_calls, 1);
+    struct server_calls *all = node->server_calls = g_new0(struct server_calls, 1);
 
     all->pending = g_hash_table_new(g_str_hash, g_str_equal);
     all->lost = DT_NO_VALUE;
@@ -427,17 +418,17 @@ void dt_server_calls_new(struct node *node) {
 
 void dt_server_calls_lost(struct node *node, int64_t begin) {
     (void)begin;
-    calls_in(node)->lost = node->world->now;
+    node->server_calls->lost = node->world->now;
 }
 
 void dt_server_calls_end(struct node *node) {
     struct server_call *call;
 
-    while ((call = g_queue_peek_head(&calls_in(node)->by_age)))
+    while ((call = g_queue_peek_head(&node->server_calls->by_age)))
         end_call(call, DT_OUTCOME_UNKNOWN, "");
 }
 
 void dt_server_calls_free(struct node *node) {
-    g_hash_table_destroy(calls_in(node)->pending);
-    g_free(calls_in(node));
+    g_hash_table_destroy(node->server_calls->pending);
+    g_free(node->server_calls);
 }

@@ -1,6 +1,5 @@
 /* Calls of gen_server and similar behaviours, from request to reply. */
-#ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
-#define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
+#pragma once
 
 #include "model/entities/process.h"
 
@@ -18,5 +17,3 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
                           const char *text);
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
                                const char *text, bool is_told);
-
-#endif

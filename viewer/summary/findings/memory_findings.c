@@ -1,0 +1,156 @@
+/* The memory of processes, and garbage collections. */
+#include "shared/amounts.h"
+#include "summary/findings/rules.h"
+#include "summary/heap_growth.h"
+
+/* In bytes. */
+static uint64_t size_of(uint64_t words) {
+    return words * sizeof(uint64_t);
+}
+
+static double growth(const struct dt_heap *heap) {
+    int64_t ns = heap->end - heap->begin;
+
+    return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_NS_PER_S / (double)ns : 0;
+}
+
+/* Waiting messages are on the heap, too, and have their own finding. */
+static bool has_queue(const struct dt_who *who) {
+    return who->activity->sampled &&
+           who->activity->sampled->max_queue >= dt_limits.long_queue.messages;
+}
+
+/* It exited normally and freed its memory, or it stopped growing for longer than it grew. */
+static bool has_stopped(const struct dt_summary *summary, const struct dt_who *who) {
+    const struct dt_heap *heap = who->activity->heap;
+
+    return (who->ended != DT_NO_VALUE && !who->activity->has_crashed) ||
+           summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
+}
+
+/* A growing heap is reported as such; its consequences are not reported again. */
+static bool grows(const struct dt_summary *summary, const struct dt_who *who) {
+    const struct dt_heap *heap = who->activity->heap;
+
+    return heap && !has_queue(who) && dt_heap_has_grown(heap) && !has_stopped(summary, who) &&
+           heap->rises >= dt_limits.growing_heap.rises &&
+           size_of(heap->last) >= dt_limits.growing_heap.heap &&
+           growth(heap) >= dt_limits.growing_heap.per_s;
+}
+
+static int64_t by_heap(const struct dt_who *who) {
+    return who->activity->heap ? (int64_t)who->activity->heap->last : 0;
+}
+
+static void growing(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+    uint64_t left = dt_limits.growing_heap.per_rule;
+
+    dt_top_sort(whos, by_heap);
+    for (unsigned i = 0; i < whos->len && left > 0; i++) {
+        struct dt_who *who = g_ptr_array_index(whos, i);
+
+        if (!grows(summary, who))
+            continue;
+        left--;
+        uint64_t bytes = size_of(who->activity->heap->last);
+        g_autofree char *name = dt_who_show_where(who);
+        dt_find(summary, DT_RULE_growing_heap,
+                bytes >= dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, who,
+                "%s accumulates data: its heap grew by %s per second for %s, to %s after a "
+                "major garbage collection",
+                name, dt_show_bytes((uint64_t)growth(who->activity->heap)).text,
+                dt_show_ns(who->activity->heap->end - who->activity->heap->begin).text,
+                dt_show_bytes(bytes).text);
+    }
+}
+
+static void large(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+
+    dt_top_sort(whos, dt_top_by_memory);
+    for (unsigned i = 0; i < whos->len && i < dt_limits.large_process.per_rule; i++) {
+        struct dt_who *who = g_ptr_array_index(whos, i);
+        uint64_t memory = (uint64_t)dt_top_by_memory(who);
+
+        if (memory < dt_limits.large_process.memory)
+            break;
+        if (grows(summary, who))
+            continue;
+        g_autofree char *name = dt_who_show_where(who);
+        dt_find(summary, DT_RULE_large_process,
+                memory >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, who,
+                "%s uses %s of memory, with at most %" PRIu64 " messages in its queue", name,
+                dt_show_bytes(memory).text, who->activity->sampled->max_queue);
+    }
+}
+
+static void longest(struct dt_summary *summary, const struct dt_listed *row) {
+    g_autofree char *name = dt_who_show_where(row->who);
+
+    dt_find(summary, DT_RULE_long_collection,
+            row->ns >= dt_limits.long_collection.very_long ? DT_HIGH : DT_MEDIUM, row->who,
+            "%s: a %s garbage collection took %s, the longest", name,
+            row->is_major ? "major" : "minor", dt_show_ns(row->ns).text);
+}
+
+static void unexplained(struct dt_summary *summary, const struct dt_listed *row, uint64_t words) {
+    g_autofree char *name = dt_who_show_where(row->who);
+
+    dt_find(
+        summary, DT_RULE_lost_cpu, DT_LOW, row->who,
+        "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
+        "%" PRIu64 " words (inferred)",
+        name, dt_show_ns(row->ns).text, words);
+}
+
+/* The rows are sorted, longest first. */
+static void collections(struct dt_summary *summary) {
+    bool has_longest = false, has_unexplained = false;
+
+    for (unsigned i = 0; i < summary->collections.rows->len; i++) {
+        const struct dt_listed *row =
+            &g_array_index(summary->collections.rows, struct dt_listed, i);
+        uint64_t words = row->heap + row->reclaimed;
+
+        if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time &&
+            !grows(summary, row->who)) {
+            has_longest = true;
+            longest(summary, row);
+        }
+        if (row->is_stretched && !has_unexplained && row->ns >= dt_limits.lost_cpu.time) {
+            has_unexplained = true;
+            unexplained(summary, row, words);
+        }
+    }
+}
+
+static void collecting(struct dt_summary *summary) {
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < summary->processes.whos->len; i++) {
+        struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
+        int64_t all = who->activity->run + who->activity->collecting;
+
+        if (!who->activity->ran || who->activity->collecting < dt_limits.collecting.time ||
+            grows(summary, who) ||
+            !dt_is_share(who->activity->collecting, all, dt_limits.collecting.share) ||
+            !dt_is_share(who->activity->collecting, dt_recorded(summary),
+                         dt_limits.collecting.of_recording))
+            continue;
+        if (found++ >= dt_limits.collecting.per_rule)
+            return;
+        g_autofree char *name = dt_who_show_where(who);
+        dt_find(summary, DT_RULE_collecting, DT_MEDIUM, who,
+                "%s: %s of its time on a scheduler is garbage collection (%s)", name,
+                dt_show_share((double)who->activity->collecting / (double)all).text,
+                dt_show_ns(who->activity->collecting).text);
+    }
+}
+
+void dt_find_in_memory(struct dt_summary *summary) {
+    growing(summary);
+    large(summary);
+    collections(summary);
+    collecting(summary);
+}
