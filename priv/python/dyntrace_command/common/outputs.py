@@ -108,6 +108,11 @@ def value_of(option: str) -> str:
     return "|".join(dict.fromkeys(values))
 
 
+def words_of(option: str) -> List[str]:
+    """Returns the words among which the option's value is, for each output format that has it."""
+    return list(dict.fromkeys(word for param in PARAMS if param.option == option for word in param.words))
+
+
 def chosen(output: Optional[str], given: Dict[str, List[str]]) -> Dict[str, str]:
     """Returns the parameters that the given options set; raises ValueError with a message about a wrong option."""
     extension, sink = sink_of(output)
