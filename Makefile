@@ -254,7 +254,7 @@ docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 SHARE   := $(DESTDIR)$(PREFIX)/share
-PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
+PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv')
 # The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)

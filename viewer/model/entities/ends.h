@@ -4,8 +4,7 @@
 
 #include "model/entities/process.h"
 
-/* Orderly exits are: normal, shutdown, {shutdown, _}; `killed` by the shutdown of the supervisor,
-   which unlinks the child first; and reasons that OTP's own processes use for a regular end. */
+/* Orderly exits are those of the table orderly_exits.tsv, which the host command reads, too. */
 bool dt_is_crash(const struct process *p, const char *reason);
 
 #endif

@@ -1,5 +1,6 @@
 """The causes of `--when`, at which a flight recorder writes a snapshot, as rules of LTTng triggers."""
 import fnmatch
+import os
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
@@ -15,17 +16,19 @@ class Cause(NamedTuple):
     fields: Tuple[str, ...] = ("pid",)
 
 
-def none_of(field: str, *texts: str) -> str:
+def none_of(field: str, texts: List[str]) -> str:
     """Returns a filter that excludes these texts."""
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# Exits that are not crashes: orderly ends; processes killed by another one; files that `file:open` could not open;
-# results of `erpc`, as texts and as shapes; ends of connections to other nodes. The viewer knows more, such as which
-# process killed another: viewer/model/entities/ends.c.
-NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "killed", "enoent", "eacces", "eexist", "eisdir",
-                   "enotdir", "{#Ref<*", "{reference(),*", "connection_closed", "disconnect", "remarked",
-                   "net_kernel_terminated")
+def orderly_reasons() -> List[str]:
+    """Returns the patterns of exit reasons in the table that the viewer reads, too."""
+    with open(os.path.join(os.path.dirname(__file__), "orderly_exits.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    return list(dict.fromkeys(reason for _, reason in rows))
+
+
+NO_CRASH = none_of("reason", orderly_reasons())
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
 CAUSES = {cause.name: cause for cause in [
