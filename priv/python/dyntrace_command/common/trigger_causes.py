@@ -1,10 +1,10 @@
 """The causes of `--when`, at which a flight recorder writes a snapshot, as rules of LTTng triggers."""
 import fnmatch
-import os
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.common.tables import rows
 
 
 class Cause(NamedTuple):
@@ -21,14 +21,8 @@ def none_of(field: str, texts: List[str]) -> str:
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-def orderly_reasons() -> List[str]:
-    """Returns the patterns of exit reasons in the table that the viewer reads, too."""
-    with open(os.path.join(os.path.dirname(__file__), "orderly_exits.tsv"), encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
-    return list(dict.fromkeys(reason for _, reason in rows))
-
-
-NO_CRASH = none_of("reason", orderly_reasons())
+# LTTng sees only the reason, so reasons are left out whatever process exits with them.
+NO_CRASH = none_of("reason", list(dict.fromkeys(reason for _, reason in rows("orderly_exits"))))
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
 CAUSES = {cause.name: cause for cause in [
