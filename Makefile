@@ -16,7 +16,7 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
 CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
+               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc groff \
                gnuplot musl-gcc
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
@@ -253,7 +253,8 @@ docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
 # The host command with everything it needs on the host, which does not include Erlang. PREFIX must not be this folder.
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
-PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
+SHARE   := $(DESTDIR)$(PREFIX)/share
+PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv')
 # The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
@@ -263,14 +264,15 @@ install: ## install the command `dyntrace` with scripts, plugin, manual and comp
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
 	for file in $(PACKAGE) $(LOADED); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
-	! command -v python3 >/dev/null || { $(call compiled,$(SHIPPED)/python); }
+	$(call compiled,$(SHIPPED)/python)
 	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
-	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
-	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
+	umask 022 && tools/from_parser priv/share/dyntrace.1.in > $(SHARE)/man/man1/dyntrace.1
+	umask 022 && tools/from_parser priv/share/dyntrace.bash.in > $(SHARE)/bash-completion/completions/dyntrace
 
-# The Python code with type hints: the host command, its tests and tools/imports. The rest is small scripts.
+# The Python code with type hints: the host command, its tests and two tools. The rest is small scripts.
 COMMAND := priv/python/dyntrace_command
-PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.py)
+PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports tools/from_parser $(wildcard test/command/*.py)
 
 lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang-tidy, cppcheck, mypy, pylint, dialyzer
 	tools/line_length .

@@ -18,7 +18,9 @@ all() ->
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer '~ts'", [test_shell:project(), Folder]),
+    %% The viewer reads tables of the host command.
+    {0, _} = test_shell:run("cd '~ts' && cp -R --parents c_src viewer priv/python/dyntrace_command/common '~ts'",
+                            [test_shell:project(), Folder]),
     {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj", [Folder]),
     [{folder, Folder} | Config].
 

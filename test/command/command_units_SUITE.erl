@@ -12,7 +12,7 @@ suite() ->
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, profile, program, functions,
      events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
-     trees, mirror, archive, bpftrace_script, bpftrace_bounds, all_files_run, event_groups].
+     trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
 
 %% Includes malicious libraries.
 elf(_) ->
@@ -95,6 +95,10 @@ mirror(_) ->
 
 archive(_) ->
     passes("test_archive").
+
+%% The man page and the completion.
+from_parser(_) ->
+    passes("test_from_parser").
 
 %% Every file has a case.
 all_files_run(_) ->

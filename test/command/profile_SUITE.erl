@@ -98,8 +98,8 @@ files(Config) ->
          ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})
      end || {Extension, Pattern} <- [{".html", "^<!doctype html>.*\"flame\": {\"name\": \"\".*profile_heavy.*"
                                                "test_profile_load:inner/2.*</html>\n$"},
-                                     {".json", "speedscope.app/file-format-schema.json.*test_profile_load:inner/2"},
-                                     {".speedscope", "\"unit\": \"nanoseconds\""},
+                                     {".speedscope.json", "speedscope.app/file-format-schema.json.*"
+                                                          "test_profile_load:inner/2.*\"unit\": \"nanoseconds\""},
                                      {".pftrace", "test_profile_load:inner/2.*profile_heavy"}]],
     test_node:stop(Node).
 
@@ -237,7 +237,8 @@ wrong_arguments(_) ->
     [begin
          {2, Output} = test_command:run(["profile" | Args]),
          printed(Pattern, Output)
-     end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .json .speedscope"},
+     end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .speedscope.json"},
+                                {["-o", "x.json"], "invalid file name: 'x.json', must end in one of .html .folded "},
                                 {["--hz", "0"], "must be a number from 1 to 1000"},
                                 {["--hz", "2000"], "must be a number from 1 to 1000"},
                                 {["--seconds", "never"], "invalid number of seconds"}]].

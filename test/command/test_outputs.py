@@ -34,11 +34,17 @@ class Options(unittest.TestCase):
             _, sink = sink_of("x.mmd")
             self.assertEqual("label=" + expected, written(sink, "label", text))
 
+    def test_extensions(self) -> None:
+        """The longest extension counts, so a profile for speedscope is not taken for the report as JSON."""
+        for output, expected in [("x.speedscope.json", ".speedscope.json"), ("a.b.json", ".json"), ("-", ".txt"),
+                                 ("folder.html/x.folded", ".folded")]:
+            self.assertEqual(expected, sink_of(output)[0])
+
     def test_refused(self) -> None:
         """Parameters that an output format does not have, and invalid values, are refused."""
         for output, option, value, message in [
                 ("x.html", "--process", "shop", "--process is for .mmd; .html has --title, --rows"),
-                ("x.mmd", "--what", "waits", "--what is for .folded .speedscope; .mmd has --process"),
+                ("x.mmd", "--what", "waits", "--what is for .folded .speedscope.json; .mmd has --process"),
                 ("x.folded", "--what", "wait", "'wait' must be one of calls, waits"),
                 ("x.mmd", "--from", "soon", "invalid number of seconds: 'soon'"),
                 ("x.mmd", "--limit", "0", "'0' must be a number from 1 to 100000"),

@@ -4,7 +4,7 @@ import unittest
 from typing import List
 
 from dyntrace_command.recording.request_inference import inferred
-from dyntrace_command.recording.request_timeline import Step, missing, show_timeline, step_of, whole_texts
+from dyntrace_command.recording.request_timeline import Step, missing, readable, show_timeline, step_of, whole_texts
 from dyntrace_command.tracers.bpftrace import Names
 
 REF, OTHER = "#Ref<0.1284983411.2761424897.183648>", "#Ref<0.1284983411.2761424897.183649>"
@@ -121,6 +121,16 @@ class Lines(unittest.TestCase):
             self.assertEqual(text, step.text)
         self.assertEqual(Step("send", 1, "<5>", "b", 7, full + "yz"),
                          whole_texts([Step("send", 1, "<5>", "b", 7, full), Step("more", 1, "<5>", "", 7, "yz")])[0])
+
+    def test_readable(self) -> None:
+        """Messages of OTP's behaviours are shown by what they do; cut ones, too. Other texts stay as they are."""
+        for text, expected in ((call("<0.1.0>", REF), "call pay"), (answer(REF), "reply paid"),
+                               (call("<0.1.0>", REF)[:40], "call ..."), (call("<0.1.0>", REF)[:-4], "call ..."),
+                               ("{'$gen_cast',{put,<<1,2", "cast {put,<<1,2"),
+                               (f"{{system,{{<0.1.0>,{REF}}},get_state}}", "system get_state"),
+                               (f"{{[[alias|{REF}]|{{a}}],{{ok,1}}}}", "reply {ok,1}"),
+                               (f"{{{REF}}}", f"{{{REF}}}"), ("hello", "hello")):
+            self.assertEqual(expected, readable(text), text)
 
     def test_both_ends(self) -> None:
         """Both ends of a message match, even if one end has less of its text."""

@@ -1,5 +1,7 @@
 """Causes as arguments of --when, how often they may write, and the folder that they write into."""
+import fnmatch
 import os
+import re
 import tempfile
 import time
 import unittest
@@ -33,6 +35,18 @@ class Causes(unittest.TestCase):
             self.assertEqual((cause.name, cause.event, cause.filter), (name, event, condition))
             self.assertRegex(f"20261125-031502-{name}", NAME)
         self.assertEqual([parsed(word) for word in CAUSES], list(CAUSES.values()))
+
+    def test_crash(self) -> None:
+        """The filter leaves out all reasons of the table, from whatever process."""
+        condition = CAUSES["crash"].filter
+        patterns = re.findall(r'reason != "([^"]*)"', condition)
+        self.assertEqual(condition, " && ".join(f'reason != "{pattern}"' for pattern in patterns))
+        for reason, is_crash in [("normal", False), ("killed", False), ("enoent", False), ("tcp_closed", False),
+                                 ("{shutdown,{failed,1}}", False), ("{#Ref<0.1.2.3>,return,60}", False),
+                                 ("{reference(),exit,term()}", False), ("{#Ref<0.1.2.3>,timeout}", True),
+                                 ("shutdown_failed", True), ("{badmatch,{error,enoent}}", True)]:
+            found = any(fnmatch.fnmatchcase(reason, pattern) for pattern in patterns)
+            self.assertEqual(is_crash, not found, reason)
 
     def test_none(self) -> None:
         """An event that is not recorded would never fire."""

@@ -392,7 +392,7 @@ sequence(Config) ->
     #{<<"first">> := #{<<"heads">> := [_, _], <<"arrows">> := 120},
       <<"call">> := #{<<"said">> := <<"The call took ", _/binary>>, <<"texts">> := [Request | _]}} =
         made_up(sequence, Config),
-    ?assertEqual(<<"call: {select,orders}">>, Request).
+    ?assertEqual(<<"call {select,orders}">>, Request).
 
 flame(Config) ->
     #{<<"whole">> := [[<<"all: 5.00", _/binary>>, Width], [Shown, _] | _], <<"focused">> := Focused,

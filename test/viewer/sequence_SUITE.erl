@@ -80,11 +80,14 @@ limit(Config) ->
                   "    Note over p1,p2: 997 later messages are left out"], lists:nthtail(length(Lines) - 4, Lines)),
     ?assertEqual(200, length(arrows([], Trace))).
 
-%% Messages are shown without their gen_server envelope.
+%% Messages are shown without the wrapper of OTP's behaviours; cut ones, too.
 gen_server(Config) ->
-    Trace = test_viewer:make([send(1000, ?A, ?B, "{'$gen_call',{<0.90.0>,[alias|#Ref<0.0.0.1>]},{get,17}}"),
-                              send(2000, ?A, ?B, "{'$gen_cast',stop}")], Config),
-    ?assertEqual(["    p1->>p2: call {get,17}", "    p1->>p2: cast stop"], lists:nthtail(3, lines([], Trace))).
+    Texts = ["{'$gen_call',{<0.90.0>,[alias|#Ref<0.0.0.1>]},{get,17}}", "{'$gen_cast',stop}",
+             "{[[alias|#Ref<0.0.0.1>]|{a,1}],{ok,1}}", "{system,{<0.90.0>,#Ref<0.0.0.1>},get_state}",
+             "{'$gen_call',{<0.90.0>,[alias|#Ref<0.0.", "{'$gen_cast',{put,\"aaa..."],
+    Trace = test_viewer:make([send(1000 * N, ?A, ?B, Text) || {N, Text} <- lists:enumerate(Texts)], Config),
+    ?assertEqual(["call {get,17}", "cast stop", "reply {ok,1}", "system get_state", "call ...", "cast {put,#34;aaa..."],
+                 [Text || "    p1->>p2: " ++ Text <- lines([], Trace)]).
 
 dead(Config) ->
     Trace = test_viewer:make([{1000, process_spawn, #{pid => ?B, parent => ?A, entry => "a:b/1"}},

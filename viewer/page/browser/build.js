@@ -24,6 +24,7 @@ const options = {
     nodePaths: [modules],
     absWorkingDir: here,
     logLevel: "error",
+    loader: { ".tsv": "text" },
 };
 const output = async (more) => (await esbuild.build({ ...options, ...more })).outputFiles[0].text.trimEnd();
 // Inside a script element, these would end it or change how it is parsed.

@@ -4,6 +4,8 @@
 // Lists of the timeline are flat arrays of numbers, with a fixed number of fields per element. They become columns
 // here, with times in ns from the start of the recording.
 
+import table from "../../../priv/python/dyntrace_command/common/otp_messages.tsv";
+
 export const STATES = ["unknown", "waiting", "runnable", "running", "collecting", "exiting", "merged"];
 export const [, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
 
@@ -121,15 +123,19 @@ export function lowerBound(values, value, size = values.length) {
     return low;
 }
 
-// The content of a message of OTP's behaviours, without its wrapper: "call: Request", "cast: Request", "reply: Reply".
+const OTP_MESSAGES = table
+    .split("\n")
+    .filter((line) => line && !line.startsWith("#"))
+    .map((line) => line.split("\t"))
+    .map(([word, pattern]) => [word, new RegExp(pattern)]);
+
+// The content of a message of OTP's behaviours, without its wrapper: "call {get,17}".
 export function readable(message) {
-    const tag = String.raw`(?:\[alias\|#Ref<[^>]*>\]|#Ref<[^>]*>|\[\[alias\|#Ref<[^>]*>\](?:\|[^\]]*)?\])`;
-    const found = new RegExp(String.raw`^\{'\$gen_call',\{<[^>]+>,${tag}\},(.*)\}$`, "s").exec(message);
-    if (found) return "call: " + found[1];
-    const cast = /^\{'\$gen_cast',(.*)\}$/s.exec(message);
-    if (cast) return "cast: " + cast[1];
-    const reply = new RegExp(String.raw`^\{${tag},(.*)\}$`, "s").exec(message);
-    return reply ? "reply: " + reply[1] : message;
+    for (const [word, pattern] of OTP_MESSAGES) {
+        const found = pattern.exec(message);
+        if (found) return `${word} ${found[1] || "..."}`;
+    }
+    return message;
 }
 
 // Whether a process of the report is the selected one, or belongs to the selected row.

@@ -1,7 +1,6 @@
 """Values on the command line. Each function checks one kind, as the `type` of arguments in the table of subcommands."""
 import argparse
 import contextlib
-import os
 import re
 import shlex
 from typing import TYPE_CHECKING, List, Union
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, List, Union
 from dyntrace_command.common import trigger_causes
 from dyntrace_command.common.events import ALL, EVENT_GROUPS
 from dyntrace_command.common.functions import ANY, Function, parsed
-from dyntrace_command.common.outputs import PROFILE_FILES, SINKS
+from dyntrace_command.common.outputs import PROFILE_FILES, SINKS, extension_of
 from dyntrace_command.common.relay_address import relay_address
 from dyntrace_command.common.trigger_rate import SPANS, AtMost
 
@@ -88,14 +87,14 @@ def at_most(text: str) -> AtMost:
 
 def sink_file(name: str) -> str:
     """Checks -o of `dyntrace view` and `report`."""
-    if name != "-" and os.path.splitext(name)[1] not in SINKS:
+    if name != "-" and not extension_of(name, SINKS):
         raise argparse.ArgumentTypeError(f"invalid file name: {name!r}, must end in one of {' '.join(SINKS)}")
     return name
 
 
 def profile_file(name: str) -> str:
     """Checks -o of `dyntrace profile`."""
-    if os.path.splitext(name)[1] not in PROFILE_FILES:
+    if not extension_of(name, PROFILE_FILES):
         raise argparse.ArgumentTypeError(f"invalid file name: {name!r}, must end in one of {' '.join(PROFILE_FILES)}")
     return name
 

@@ -1,7 +1,7 @@
 """The table of subcommands, and the parser built from it.
 
 A new subcommand needs a row here and a module in `commands`. The row names the function as text, so that only the
-modules of the subcommand that runs are loaded. The man page and the completion list the same subcommands.
+modules of the subcommand that runs are loaded. tools/from_parser makes the man page and the completion from it.
 """
 import argparse
 import importlib
@@ -12,7 +12,9 @@ from dyntrace_command import VERSION
 from dyntrace_command.cli import arguments
 from dyntrace_command.common.columns import COUNTED, SAMPLED
 from dyntrace_command.common.events import ALL, EVENT_GROUPS, OF_ALL, OF_CLUSTER, ON_REQUEST
-from dyntrace_command.common.outputs import CONTENTS, PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of
+from dyntrace_command.common.failures import STATUSES
+from dyntrace_command.common.outputs import (CONTENTS, PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of,
+                                             words_of)
 from dyntrace_command.common.relay_address import RELAY_PORT
 from dyntrace_command.common.trigger_causes import CAUSES
 
@@ -23,14 +25,14 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
 DESCRIPTION = "Shows what the Erlang nodes of this host do. `dyntrace report` records for ten seconds and writes a " \
     "page, `dyntrace top` shows the busiest processes live."
-STATUSES = "Exit status: 0 success, 1 failed, 2 wrong arguments, 3 not allowed, 4 something is missing on the host, " \
-    "5 no such node or it is not ready, 6 not enough space, 130 interrupted before there was a result."
+STATUS_HELP = f"Exit status: {', '.join(f'{status} {what}' for status, (what, _) in STATUSES.items())}."
 
 
 class Argument(NamedTuple):
-    """The names of an argument, and its settings for argparse."""
+    """The names of an argument, its settings for argparse, and words that the completion offers beside `choices`."""
     names: Tuple[str, ...]
     settings: Dict[str, Any]
+    words: Tuple[str, ...]
 
 
 class Subcommand(NamedTuple):
@@ -47,9 +49,9 @@ class Subcommand(NamedTuple):
         return run(options)
 
 
-def argument(*names: str, **settings: Any) -> Argument:
+def argument(*names: str, words: Sequence[str] = (), **settings: Any) -> Argument:
     """Returns an argument; takes the parameters of argparse's `add_argument`."""
-    return Argument(names, settings)
+    return Argument(names, settings, tuple(words))
 
 
 def for_seconds(default: Optional[float], what: str) -> Argument:
@@ -66,7 +68,8 @@ UNPREPARED = argument("node", metavar="NODE", help="the node's name, the part of
 
 def events(but: str = "") -> Argument:
     """Returns the argument --events; `but` names what else the subcommand's default leaves out."""
-    return argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
+    return argument("--events", type=arguments.event_groups, default=[], words=(ALL, *EVENT_GROUPS),
+                    metavar="GROUP,...",
                     help=f"record only these groups: {', '.join(EVENT_GROUPS)}; the default leaves out "
                     f"{', '.join(OF_ALL + ON_REQUEST)}{but}; {ALL} leaves out only {', '.join(ON_REQUEST)}")
 
@@ -78,7 +81,8 @@ FUNCTIONS = argument("--functions", type=arguments.functions, default=[], metava
 PICTURES = "; ".join(f"{extension}: {sink.what}" for extension, sink in SINKS.items())
 PROFILES = "; ".join(f"{extension}: {what}" for extension, what in PROFILE_FILES.items())
 # Options that set parameters of output formats. Several formats may have the same option.
-OF_PICTURES = [argument(option, action="append", metavar=value_of(option), help=described(option))
+OF_PICTURES = [argument(option, action="append", words=words_of(option), metavar=value_of(option),
+                        help=described(option))
                for option in dict.fromkeys(param.option for param in PARAMS)]
 
 SUBCOMMANDS = {
@@ -109,15 +113,17 @@ SUBCOMMANDS = {
         for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory; write them at the "
                  "end, on Enter and on SIGUSR1"),
-        argument("--when", type=arguments.cause, action="append", metavar="CAUSE", help="with --snapshot: write "
-                 f"a snapshot at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; may be repeated"),
+        argument("--when", type=arguments.cause, action="append", words=(*CAUSES, "mark:"), metavar="CAUSE",
+                 help=f"with --snapshot: write a snapshot at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; "
+                 "may be repeated"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most N snapshots per hour, "
                  f"minute or day (default: {AT_MOST})"),
         argument("--keep", type=arguments.kept, metavar="N", help=f"keep the N latest snapshots (default: {KEEP})"),
-        argument("--detach", action="store_true", help="with --when: continue in the background"),
+        argument("--detach", action="store_true", help="with --when: continue in the background, and write "
+                 "messages to recorder.log in the folder"),
         events(), FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send the recording to a `dyntrace "
-                 "relay`, such as net://HOST"),
+                 "relay`, such as net://HOST or net://HOST:5342:5343"),
         argument("-o", "--output", metavar="FOLDER", help="where to write (default: dyntrace-NODE-TIME; with --when "
                  f"{SNAPSHOTS})"),
         argument("--quiet", action="store_true", help="show no progress")],
@@ -145,8 +151,8 @@ SUBCOMMANDS = {
         NODE,
         for_seconds(10, "how long to sample (default: 10). A busy node without +JPperf map loses a tenth of its "
                     "throughput meanwhile, or up to two thirds if it mostly exchanges messages"),
-        argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU (default: "
-                 "99)"),
+        argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU, at most "
+                 "1000 (default: 99)"),
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid"),
         argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: print "
                  "tables on the terminal)")],
@@ -180,14 +186,14 @@ SUBCOMMANDS = {
 
 def parser() -> argparse.ArgumentParser:
     """Returns a parser for the table."""
-    main_parser = argparse.ArgumentParser(prog="dyntrace", description=DESCRIPTION, epilog=STATUSES)
+    main_parser = argparse.ArgumentParser(prog="dyntrace", description=DESCRIPTION, epilog=STATUS_HELP)
     main_parser.add_argument("--version", action="version", version=f"dyntrace {VERSION}")
     commands = main_parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.required = True
     for name, row in SUBCOMMANDS.items():
         sub = commands.add_parser(name, help=row.help, description=row.help[0].upper() + row.help[1:] + ".")
-        for names, settings in row.arguments:
-            sub.add_argument(*names, **settings)
+        for of in row.arguments:
+            sub.add_argument(*of.names, **of.settings)
     return main_parser
 
 

@@ -3,12 +3,12 @@ import argparse
 import collections
 import contextlib
 import math
-import os
 import select
 import time
 from typing import Counter, Dict, Optional, Set, Tuple
 
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.outputs import PROFILE_FILES, extension_of
 from dyntrace_command.common.terminal import plural, print_table, say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import checked_output, write_file
@@ -32,7 +32,7 @@ def profile(options: argparse.Namespace) -> None:
     """Samples for some seconds, then prints tables or writes a file."""
     node = pick(options.node)
     output = checked_output(options.output) if options.output else None
-    kind = os.path.splitext(output or "")[1]
+    kind = extension_of(output or "", PROFILE_FILES)
     with contextlib.closing(Code(node)) as code:
         layout, why = layout_of(node, code)
         samples, names = Samples(layout, kind == TIMED), Names()

@@ -1,7 +1,7 @@
 """The failures that the command reports, each with an exit status, a cause and a next step.
 
 Code that can't go on raises `Failure(key, ...)` with the values for the row's placeholders. `main` prints the text and
-exits with the status. The man page lists the statuses.
+exits with the status.
 """
 import os
 import pwd
@@ -9,6 +9,22 @@ import sys
 from typing import Dict, Tuple
 
 NOT_ALLOWED, MISSING, NO_NODE, NO_ROOM, FAILED = 3, 4, 5, 6, 1
+
+# Exit statuses: what each means, for the help, and more about it, for the man page.
+STATUSES = {
+    0: ("success", ""),
+    FAILED: ("failed", "a tool, a daemon, a relay or a host does not work, or a folder already exists, can't be "
+             "written or is not a recording"),
+    2: ("wrong arguments", ""),
+    NOT_ALLOWED: ("not allowed", "you are not root, the node, folder or recording belongs to another user, or the "
+                  "kernel is locked down"),
+    MISSING: ("something is missing on the host", "a tool or a later version of it, tracefs, /dev/shm, the plugin, a "
+              "script"),
+    NO_NODE: ("no such node or it is not ready", "its library is not loaded, the application has not started, or the "
+              "node is stopped or has ended"),
+    NO_ROOM: ("not enough space", "the disk or /dev/shm is full"),
+    130: ("interrupted before there was a result", ""),
+}
 
 FAILURES: Dict[str, Tuple[int, str, str]] = {
     # key: (exit status, cause, next step)

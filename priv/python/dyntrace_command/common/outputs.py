@@ -2,7 +2,7 @@
 parameters are options of `dyntrace view`."""
 import os
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Container, Dict, List, NamedTuple, Optional, Tuple
 
 
 class Sink(NamedTuple):
@@ -18,7 +18,7 @@ SINKS = {
     ".txt": Sink("report", {}, "the report"),
     ".json": Sink("report", {"format": "json"}, "the report as JSON"),
     ".folded": Sink("flame", {}, "stacks for flame graphs"),
-    ".speedscope": Sink("flame", {"format": "speedscope"}, "the same for speedscope.app"),
+    ".speedscope.json": Sink("flame", {"format": "speedscope"}, "the same for speedscope.app"),
     ".mmd": Sink("sequence", {}, "a sequence diagram for Mermaid"),
 }
 
@@ -27,10 +27,15 @@ SINKS = {
 PROFILE_FILES = {
     ".html": "a flame graph for the browser",
     ".folded": SINKS[".folded"].what,
-    ".json": "a profile for speedscope.app",
-    ".speedscope": "the same",
+    ".speedscope.json": SINKS[".speedscope.json"].what,
     ".pftrace": SINKS[".pftrace"].what,
 }
+
+
+def extension_of(name: str, extensions: Container[str]) -> str:
+    """Returns which of these extensions a file name has: `.speedscope.json` rather than `.json`; "" if it has none."""
+    base, last = os.path.splitext(name)
+    return next((found for found in (os.path.splitext(base)[1] + last, last) if found in extensions), "")
 
 
 class Param(NamedTuple):
@@ -74,7 +79,7 @@ SET_BY_COMMAND = {"path", "format", "clocks"}
 
 def sink_of(output: Optional[str]) -> Tuple[str, Sink]:
     """Returns the extension of the output file and its sink; without a file, those of the report."""
-    extension = ".txt" if output in (None, "-") else os.path.splitext(str(output))[1]
+    extension = ".txt" if output in (None, "-") else extension_of(str(output), SINKS)
     return extension, SINKS[extension]
 
 
@@ -101,6 +106,11 @@ def value_of(option: str) -> str:
     """Returns the placeholder for the option's value in the help text."""
     values = [param.metavar or "|".join(param.words) for param in PARAMS if param.option == option]
     return "|".join(dict.fromkeys(values))
+
+
+def words_of(option: str) -> List[str]:
+    """Returns the words among which the option's value is, for each output format that has it."""
+    return list(dict.fromkeys(word for param in PARAMS if param.option == option for word in param.words))
 
 
 def chosen(output: Optional[str], given: Dict[str, List[str]]) -> Dict[str, str]:

@@ -4,6 +4,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.common.tables import rows
 
 
 class Cause(NamedTuple):
@@ -15,17 +16,13 @@ class Cause(NamedTuple):
     fields: Tuple[str, ...] = ("pid",)
 
 
-def none_of(field: str, *texts: str) -> str:
+def none_of(field: str, texts: List[str]) -> str:
     """Returns a filter that excludes these texts."""
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# Exits that are not crashes: orderly ends; processes killed by another one; files that `file:open` could not open;
-# results of `erpc`, as texts and as shapes; ends of connections to other nodes. The viewer knows more, such as which
-# process killed another: viewer/model/entities/exit_reasons.c.
-NO_CRASH = none_of("reason", "normal", "shutdown", "{shutdown,*", "killed", "enoent", "eacces", "eexist", "eisdir",
-                   "enotdir", "{#Ref<*", "{reference(),*", "connection_closed", "disconnect", "remarked",
-                   "net_kernel_terminated")
+# LTTng sees only the reason, so reasons are left out whatever process exits with them.
+NO_CRASH = none_of("reason", list(dict.fromkeys(reason for _, reason in rows("orderly_exits"))))
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
 CAUSES = {cause.name: cause for cause in [

@@ -97,4 +97,4 @@ def trace(paths: "Counter[Path]", taken: Taken) -> bytes:
 
 
 WRITERS: Dict[str, Callable[["Counter[Path]", Taken], Union[str, bytes]]] = {
-    ".folded": folded, ".json": speedscope, ".speedscope": speedscope, ".html": page, TIMED: trace}
+    ".folded": folded, ".speedscope.json": speedscope, ".html": page, TIMED: trace}

@@ -3,6 +3,7 @@ import collections
 import re
 from typing import Callable, DefaultDict, Dict, List, NamedTuple, Optional, Tuple
 
+from dyntrace_command.common.tables import rows
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.tracers.bpftrace import STRING_BYTES, Names
 
@@ -51,21 +52,16 @@ def whole_texts(steps: List[Step]) -> List[Step]:
             for step in steps if step.kind != "more"]
 
 
-# Messages of OTP's behaviours, and how they are shown.
-SPOKEN = [
-    (re.compile(r"^{'\$gen_call',{<[\d.]+>,(?:\[alias\|)?#Ref<[\d.]*(?:>\]?},)?"), "call "),
-    (re.compile(r"^{'\$gen_cast',"), "cast "),
-    (re.compile(r"^{\[alias\|#Ref<[\d.]+>\],"), "reply "),
-    (re.compile(r"^{#Ref<[\d.]+>,"), "reply "),
-]
+# Messages of OTP's behaviours: patterns, and the words for them.
+OTP_MESSAGES = [(re.compile(pattern, re.ASCII), word) for word, pattern in rows("otp_messages")]
 
 
-def spoken(text: str) -> str:
-    """Returns a message in a readable form."""
-    for pattern, verb in SPOKEN:
-        rest, found = pattern.subn("", text)
+def readable(text: str) -> str:
+    """Returns a message without the wrapper of OTP's behaviours."""
+    for pattern, word in OTP_MESSAGES:
+        found = pattern.match(text)
         if found:
-            return verb + (clean(rest[:-1] if rest.endswith("}") else rest) or "...")
+            return f"{word} {clean(found.group(1)) or '...'}"
     return clean(text)
 
 
@@ -107,7 +103,7 @@ class Timeline:
         target = receivers.pop(0) if receivers else step.target
         self.depth.setdefault(target, depth + 1)
         return Line(None, self.works(step.source, step.ns), depth,
-                    f"{self.names.show(step.source)} -> {self.names.show(target)}: {spoken(step.text)}")
+                    f"{self.names.show(step.source)} -> {self.names.show(target)}: {readable(step.text)}")
 
     def of_receive(self, step: Step) -> Line:
         """The message has waited until now, and the receiver starts to work."""
@@ -117,7 +113,7 @@ class Timeline:
         waited = step.ns - sent_at[0] if sent_at else None
         self.working[step.target] = step.ns
         self.waited[step.target] = self.waited.get(step.target, 0) + (waited or 0)
-        unseen = "" if sent_at else f" from {self.names.show(step.source)}: {spoken(step.text)} (sent unseen)"
+        unseen = "" if sent_at else f" from {self.names.show(step.source)}: {readable(step.text)} (sent unseen)"
         return Line(waited, None, depth, f"{self.names.show(step.target)} receives{unseen}")
 
     def of_print(self, step: Step) -> Line:
@@ -173,7 +169,7 @@ def unreceived(steps: List[Step]) -> List[Step]:
 def missing(steps: List[Step], names: Names) -> List[str]:
     """Returns lines about steps whose end was not seen: a message that still waits, went to another node or was not
     delivered, and a function that has not returned."""
-    found = [f"{names.show(step.source)} -> {names.show(step.target)}: {spoken(step.text)}: not received"
+    found = [f"{names.show(step.source)} -> {names.show(step.target)}: {readable(step.text)}: not received"
              for step in unreceived(steps)]
     kinds = {step.kind: step for step in steps}
     if "call" in kinds and "return" not in kinds:

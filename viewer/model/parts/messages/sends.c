@@ -150,13 +150,9 @@ void dt_message_send(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_send *e = &event->fields.message_send;
     struct message *m;
 
-<<<<<<< HEAD
-    if (m && node->world->now - m->seen.sent < ONE_SEND_NS)
-=======
     accepted(node, e);
     m = node->sends->have_tokens ? just_sent(node, e, false) : NULL;
-    if (m && node->world->now - m->seen.sent < DT_ONE_EVENT_NS)
->>>>>>> plain-viewer
+    if (m && node->world->now - m->seen.sent < ONE_SEND_NS)
         m->by_seq_trace = false;
     else if (!node->sends->have_tokens ||
              !has_left(node, dt_process_of(node, e->from), e->message, false))
