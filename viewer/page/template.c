@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* The placeholder of the data. build.js does not replace it. */
+/* The placeholder of the data. build.mjs does not replace it. */
 static const char place[] = "@DATA@";
 
 static char *beside_the_plugin(const char *name) {

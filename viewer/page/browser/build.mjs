@@ -1,7 +1,7 @@
 // Writes the page's template to standard output: page.html with its script, its style, the licences of the packages in
 // both, and a policy that allows this script and this style, by their hashes, and nothing else.
 //
-//     node build.js NODE_MODULES
+//     node build.mjs NODE_MODULES
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -44,8 +44,7 @@ const policy = [
     `form-action 'none'`,
 ].join("; ");
 
-const { dependencies } = JSON.parse(read(here, "package.json"));
-const notices = Object.keys(dependencies)
+const notices = ["uplot"]
     .map((name) => {
         const { version, license, homepage } = JSON.parse(read(modules, name, "package.json"));
         return (
