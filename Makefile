@@ -14,13 +14,13 @@ MAKEFLAGS += --no-print-directory
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 # For the babeltrace2 plugin. A build without these skips it.
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
-DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
+DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
+CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
+               proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
                gnuplot musl-gcc
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
-BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
+BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 perf runtime_tools gnuplot python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 # The third-party services that test/systems observes.
@@ -53,7 +53,7 @@ musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
 	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
-demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: all), render it
+demo: deps-demo all ## record a small live system, print its events as a story (VERBOSE=1: all), render it
 	@mkdir -p $(DEMO)
 	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
