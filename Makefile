@@ -14,13 +14,13 @@ MAKEFLAGS += --no-print-directory
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 # For the babeltrace2 plugin. A build without these skips it.
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
-DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc groff \
-               gnuplot musl-gcc
+DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
+CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
+               proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
+               groff musl-gcc
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
-BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
+BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 perf runtime_tools python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 # The third-party services that test/systems observes.
@@ -28,7 +28,7 @@ SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl p
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
                mypy pylint
@@ -53,7 +53,7 @@ musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
 	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
-demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: all), render it
+demo: deps-demo all ## record a small live system, print its events as a story (VERBOSE=1: all), render it
 	@mkdir -p $(DEMO)
 	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
@@ -211,7 +211,7 @@ GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/ta
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
 # set, the bench also measures OTP's own tracer, for at most two minutes.
-bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=ports)
+bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=latency)
 	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
 	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
 	  echo "OTP's own tracer could not be measured" >&2)

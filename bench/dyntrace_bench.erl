@@ -7,15 +7,11 @@
 %% The file with the figures of a VM that was built with LTTng.
 -define(OTP, "otp.figures").
 
--define(CHART, "bench/cost.svg").
 -define(LTTNG_DOCUMENT, "docs/lttng.md").
 
 %% {Name, the module that measures it}, in the order of the results.
 -define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {parts, dyntrace_bench_events},
-                 {latency, dyntrace_bench_latency},
-                 {throughput, dyntrace_bench_events}, {processes, dyntrace_bench_events},
-                 {messages, dyntrace_bench_events}, {ports, dyntrace_bench_events},
-                 {annotations, dyntrace_bench_events}, {sizes, dyntrace_bench_events},
+                 {latency, dyntrace_bench_latency}, {annotations, dyntrace_bench_events},
                  {hostile, dyntrace_bench_events}, {turns, dyntrace_bench_events},
                  {polling, dyntrace_bench_polling}, {following, dyntrace_bench_polling},
                  {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
@@ -43,7 +39,7 @@ main() ->
     halt().
 
 prepare(Folder) ->
-    [] = [error({not_found, Tool}) || Tool <- ["bpftrace", "perf", "gnuplot"], os:find_executable(Tool) =:= false],
+    [] = [error({not_found, Tool}) || Tool <- ["bpftrace", "perf"], os:find_executable(Tool) =:= false],
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     logger:set_primary_config(level, error).
 
@@ -65,10 +61,8 @@ written([], Measured, Results, Folder) ->
     {OtpTable, Otp} = otp_figures(Folder, Results),
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Measured]),
     [{system, System, _}, {events, Events, _} | Others] = Measured,
-    ok = dyntrace_bench_summary:chart(?CHART, maps:get(events, Figures), Otp),
-    ok = dyntrace_bench_results:write(Results, #{first => System, summary => dyntrace_bench_summary:table(Figures, Otp),
-                                                 chart => ?CHART,
-                                                 tables => [Events, OtpTable] ++ [Table || {_, Table, _} <- Others]}),
+    ok = dyntrace_bench_results:write(Results, [System, dyntrace_bench_summary:table(Figures, Otp), Events, OtpTable
+                                                 | [Table || {_, Table, _} <- Others]]),
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->

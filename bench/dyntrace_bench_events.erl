@@ -2,12 +2,10 @@
 %% table has the medians.
 -module(dyntrace_bench_events).
 
--export([events/1, messages/1, ports/1, parts/1, otp/1, otp_title/0, annotations/1, throughput/1, processes/1,
-         sizes/1, hostile/1, turns/1]).
+-export([events/1, parts/1, otp/1, otp_title/0, annotations/1, hostile/1, turns/1]).
 
--import(dyntrace_bench_figures, [in_turn/2, median/1, over/0, above/2, ns/1, count/1, ratio/1, percent/1, bytes/1]).
+-import(dyntrace_bench_figures, [in_turn/2, median/1, over/0, above/2, ns/1, count/1, ratio/1]).
 
--define(LOAD_MS, 300).
 -define(TURNS_MS, 50).
 -define(PROFILE_S, 1).
 
@@ -37,19 +35,15 @@ otp(Consumers) ->
       Rows ++ rows([Large], Tracers, Once)},
      maps:merge(Ns, Once)}.
 
-events(Title, Ops, Tracers, Consumers) ->
-    operations(Title,
-               "Nanoseconds per operation with its trace events, in a process that is traced with that flag. Floor: a "
-               "tracer whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, "
-               "so sending copies nothing. To a process: one that drops all trace messages; what it does is not in the "
-               "figure. To a file: by `dbg:trace_port/2`.",
-               "operation (flag)", Ops, Tracers, Consumers).
-
 %% A row per operation, a column per tracer.
-operations(Title, About, Column, Ops, Tracers, Consumers) ->
+events(Title, Ops, Tracers, Consumers) ->
     Ns = in_turn(Tracers, fun(Tracer) -> under(Tracer, Ops, Consumers) end),
-    {{Title, About,
-      [Column | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
+    {{Title,
+      "Nanoseconds per operation with its trace events, in a process that is traced with that flag. Floor: a tracer "
+      "whose NIFs do nothing. `discard`: a tracer that answers `discard`. Messages are shared terms, so sending copies "
+      "nothing. To a process: one that drops all trace messages; what it does is not in the figure. To a file: by "
+      "`dbg:trace_port/2`.",
+      ["operation (flag)" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
       rows(Ops, Tracers, Ns)},
      Ns}.
 
@@ -62,35 +56,6 @@ under(Tracer, Ops, Consumers) ->
                                         [{{Name, Tracer}, dyntrace_bench_ops:measure(Op, With)}
                                          || Op = #{name := Name} <- Ops]
                                 end).
-
-%% -- A message received --------------------------------------------------------------------
-
--spec messages(dyntrace_bench_tracers:consumers()) -> measured().
-messages(Consumers) ->
-    Measured = operations("A message received, by match specifications",
-                          "Nanoseconds per message that a process sends to itself, traced with 'receive' by a match "
-                          "specification of messages. Each tracepoint is attached alone: without a sender in the "
-                          "result, `message_delivery` does not fire.",
-                          "match specification", dyntrace_bench_ops:messages(),
-                          [untraced, floor, no_consumer, {lttng, message_receive}, {lttng, message_delivery}],
-                          Consumers),
-    _ = erlang:trace_pattern('receive', true, []),
-    Measured.
-
-%% -- One request of a port -----------------------------------------------------------------
-
--spec ports(dyntrace_bench_tracers:consumers()) -> measured().
-ports(Consumers = #{folder := Folder}) ->
-    ok = test_driver:load(test_driver:build(Folder), output),
-    Measured = operations("One request of a port",
-                          "Nanoseconds per request of a process to a port, which is traced with 'receive'. The port's "
-                          "driver sends a command's data back in a message, and returns that of a control. Each "
-                          "tracepoint is attached alone: the request that it does not record makes an event too.",
-                          "operation", dyntrace_bench_ops:ports(),
-                          [untraced, floor, discard, no_consumer, {lttng, driver_output}, {lttng, driver_control}],
-                          Consumers),
-    ok = test_driver:unload(output),
-    Measured.
 
 %% -- Where the time goes --------------------------------------------------------------------
 
@@ -157,100 +122,20 @@ called() -> ok.
 repeated(Fun) ->
     dyntrace_bench_ops:measure(#{name => "annotation", flags => [], events => 1, new => fun() -> Fun end}, none).
 
-%% -- The node ------------------------------------------------------------------------------
-
-%% Pairs of processes that play ping-pong, all traced with all flags.
--spec throughput(dyntrace_bench_tracers:consumers()) -> measured().
-throughput(Consumers) ->
-    Tracers = [untraced, no_consumer, lttng, process],
-    Pairs = 2 * erlang:system_info(schedulers_online),
-    Loaded = fun(Tracer) ->
-                     dyntrace_bench_tracers:with(
-                       Tracer, Consumers, fun(With) -> loaded(Tracer, Pairs, dyntrace_bench_ops:flags(), With) end)
-             end,
-    Figures = in_turn(Tracers, Loaded),
-    {{"The node",
-      io_lib:format("~b pairs of processes play ping-pong, each traced with ~0p.", [Pairs, dyntrace_bench_ops:flags()]),
-      ["tracer", "messages per second", "of untraced", lists:concat(["the tracer's memory after ", ?LOAD_MS, " ms"])],
-      [[dyntrace_bench_tracers:title(Tracer), count(maps:get({rate, Tracer}, Figures)),
-        percent(maps:get({rate, Tracer}, Figures) / maps:get({rate, untraced}, Figures)),
-        bytes(maps:get({memory, Tracer}, Figures))] || Tracer <- Tracers]},
-     Figures}.
-
-loaded(Tracer, Pairs, Flags, With) ->
-    Rate = load_of(Pairs, Flags, With),
-    [{{rate, Tracer}, Rate}, {{memory, Tracer}, memory(With)}].
-
-memory({by, [{tracer, Pid}]}) -> float(element(2, process_info(Pid, memory)));
-memory(_) -> 0.0.
-
-%% Messages per second.
-load_of(Pairs, Flags, With) ->
-    Counters = counters:new(Pairs, [write_concurrency]),
-    Pids = lists:append([begin
-                             Pong = spawn(fun Loop() -> receive {ping, From} -> From ! pong, Loop() end end),
-                             [spawn(fun() -> receive go -> ping(Pong, N, Counters) end end), Pong]
-                         end || N <- lists:seq(1, Pairs)]),
-    [ok = dyntrace_bench_tracers:trace(Pid, Flags, With) || Pid <- Pids],
-    Began = erlang:monotonic_time(microsecond),
-    [Pid ! go || Pid <- Pids],
-    receive after ?LOAD_MS -> ok end,
-    Count = lists:sum([counters:get(Counters, N) || N <- lists:seq(1, Pairs)]),
-    Took = erlang:monotonic_time(microsecond) - Began,
-    Refs = [begin Ref = monitor(process, Pid), exit(Pid, kill), Ref end || Pid <- Pids],
-    [receive {'DOWN', Ref, _, _, _} -> ok end || Ref <- Refs],
-    2 * Count * 1.0e6 / Took.
-
-ping(Pong, N, Counters) ->
-    Pong ! {ping, self()},
-    receive pong -> ok end,
-    counters:add(Counters, N, 1),
-    ping(Pong, N, Counters).
-
-%% -- How it grows --------------------------------------------------------------------------
-
--spec processes(dyntrace_bench_tracers:consumers()) -> measured().
-processes(Consumers) ->
-    Tracers = [untraced, floor, lttng],
-    Amounts = [2, 1000],
-    Loads = fun(Tracer) ->
-                    dyntrace_bench_tracers:with(
-                      Tracer, Consumers,
-                      fun(With) -> [{{Amount, Tracer}, load_of(Amount div 2, [send], With)} || Amount <- Amounts] end)
-            end,
-    Figures = in_turn(Tracers, Loads),
-    {{"Traced processes",
-      "Messages per second of that many processes, in pairs that play ping-pong, traced with `send`.",
-      ["processes" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]] ++ ["LTTng, of floor"],
-      [[integer_to_list(Amount) | [count(maps:get({Amount, Tracer}, Figures)) || Tracer <- Tracers]]
-       ++ [percent(maps:get({Amount, lttng}, Figures) / maps:get({Amount, floor}, Figures))] || Amount <- Amounts]},
-     Figures}.
-
--spec sizes(dyntrace_bench_tracers:consumers()) -> measured().
-sizes(Consumers) ->
-    Ops = [(dyntrace_bench_ops:sends(Term))#{name => {Kind, Size}}
-           || Size <- [10, 1000, 100000],
-              {Kind, Term} <- [{"list of integers", lists:seq(1, Size)},
-                               {"binary of text", binary:copy(<<"a">>, Size)},
-                               {"binary of bytes", binary:copy(<<1>>, Size)}]],
-    {Ns, Rows} = beside_floor(Ops, fun({Kind, Size}) -> [Kind, integer_to_list(Size)] end, Consumers),
-    {{"Sizes of messages", "Nanoseconds per send of a term with that many elements or bytes.",
-      ["term", "size", "floor", "LTTng", "LTTng / floor", "above the floor"], Rows}, Ns}.
+%% -- Unusual terms ------------------------------------------------------------------------
 
 -spec hostile(dyntrace_bench_tracers:consumers()) -> measured().
 hostile(Consumers) ->
     Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name} || {Name, Term, _} <- test_hostile:terms()],
-    {Ns, Rows} = beside_floor(Ops, fun(Name) -> [Name] end, Consumers),
-    {{"Hostile terms", "Nanoseconds per send.",
-      ["term", "floor", "LTTng", "LTTng / floor", "above the floor"], Rows}, Ns}.
-
-beside_floor(Ops, Label, Consumers) ->
     Ns = in_turn([floor, lttng], fun(Tracer) -> under(Tracer, Ops, Consumers) end),
-    {Ns, [begin
-              [Floor, Recorded] = [maps:get({Name, Tracer}, Ns) || Tracer <- [floor, lttng]],
-              Ratio = case Recorded < over() of true -> ratio(Recorded / Floor); false -> "-" end,
-              Label(Name) ++ [ns(Floor), ns(Recorded), Ratio, ns(above(Recorded, Floor))]
-          end || #{name := Name} <- Ops]}.
+    {{"Hostile terms", "Nanoseconds per send.",
+      ["term", "floor", "LTTng", "LTTng / floor", "above the floor"],
+      [begin
+           [Floor, Recorded] = [maps:get({Name, Tracer}, Ns) || Tracer <- [floor, lttng]],
+           Ratio = case Recorded < over() of true -> ratio(Recorded / Floor); false -> "-" end,
+           [Name, ns(Floor), ns(Recorded), Ratio, ns(above(Recorded, Floor))]
+       end || #{name := Name} <- Ops]},
+     Ns}.
 
 %% The operations that block other processes for the longest time.
 -define(SLOWEST, ["nested a million deep", "tuples a million deep", "list of a million empty lists",

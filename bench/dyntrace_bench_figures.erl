@@ -2,7 +2,7 @@
 -module(dyntrace_bench_figures).
 
 -export([rounds/0, in_turn/2, in_turn/3, medians/1, median/1, percentile/2, over/0, above/2, ended/2]).
--export([ns/1, count/1, ratio/1, percent/1, bytes/1]).
+-export([ns/1, count/1, ratio/1, percent/1]).
 
 -export_type([table/0, figures/0]).
 
@@ -90,7 +90,3 @@ ratio(Ratio) -> io_lib:format("~.2f", [Ratio]).
 
 -spec percent(number()) -> iodata().
 percent(Ratio) -> io_lib:format("~b %", [round(100 * Ratio)]).
-
--spec bytes(number()) -> iodata().
-bytes(Bytes) when Bytes == 0 -> "";
-bytes(Bytes) -> io_lib:format("~.1f MB", [Bytes / 1.0e6]).

@@ -1,13 +1,12 @@
 %% The measured operations, which a process repeats, and the trace flags that yield their events.
 -module(dyntrace_bench_ops).
 
--export([table/0, large/0, flags/0, profiled/0, messages/0, ports/0, sends/1, measure/2, called/1]).
+-export([table/0, large/0, flags/0, profiled/0, sends/1, measure/2, called/1]).
 
 -export_type([op/0]).
 
 -type op() :: #{name := term(),
                 flags := [atom()],
-                tracee => process | port,          % the process, unless told, or the port that it opens
                 events := pos_integer(),           % per operation
                 times => pos_integer(),            % repetitions, if it is not repeated for a while
                 new := fun(() -> fun(() -> term()))}.
@@ -50,37 +49,6 @@ profiled() ->
      Send#{name => "receive of a small tuple", flags => ['receive']},
      List, Running, Collection].
 
-%% A message that a process sends to itself, traced when received, by the match specification of messages.
--spec messages() -> [op()].
-messages() ->
-    Sends = #{new := New} = sends({order, 17}),
-    [Sends#{name => Name, flags => ['receive'],
-            new => fun() -> _ = erlang:trace_pattern('receive', Spec, []), New() end}
-     || {Name, Spec} <- [{"none", true},
-                         {"`dyntrace:sender_pattern()`", dyntrace:sender_pattern()},
-                         {"a filter that all messages pass", [{['_', '_', '_'], [], []}]},
-                         {"the same, with the senders",
-                          dyntrace_match_spec:with_senders([{['_', '_', '_'], [], []}])},
-                         {"a filter that no message passes", [{['_', '_', never], [], []}]}]].
-
-%% Requests of a process to a port of the tests' driver, which must be loaded.
--spec ports() -> [op()].
-ports() ->
-    [#{name => Name, flags => ['receive'], tracee => port, events => 1,
-       new => fun() ->
-                      Port = test_driver:open(output),
-                      fun() -> Do(Port) end
-              end}
-     || {Name, Do} <- [{"port command", fun command/1}, {"port control", fun control/1}]].
-
-%% The driver sends the data back.
-command(Port) ->
-    true = port_command(Port, <<"12345">>),
-    receive {Port, {data, _}} -> ok end.
-
-control(Port) ->
-    test_driver:echo(Port, <<"12345">>).
-
 %% Calls one function, which is the only traced one.
 calls(MatchSpec) ->
     fun() ->
@@ -119,7 +87,7 @@ measure(Op = #{flags := Flags, new := New}, Tracer) ->
                                    exit({took, timed(Do, Op)})
                            end, [monitor, {min_heap_size, 10000}]),
     until_waiting(Pid),
-    ok = dyntrace_bench_tracers:trace(tracee(Pid, Op), Flags, Tracer),
+    ok = dyntrace_bench_tracers:trace(Pid, Flags, Tracer),
     Pid ! go,
     receive
         {begun, Pid} ->
@@ -146,12 +114,6 @@ timed(Do, Batch, Before, Began) ->
         Ns when Ns < ?MEASURED_NS -> timed(Do, 2 * Batch, Before + Batch, Began);
         Ns -> Ns / (Before + Batch)
     end.
-
-tracee(Pid, #{tracee := port}) ->
-    {links, [Port]} = process_info(Pid, links),
-    Port;
-tracee(Pid, _) ->
-    Pid.
 
 repeat(0, _) -> ok;
 repeat(N, Do) -> _ = Do(), repeat(N - 1, Do).

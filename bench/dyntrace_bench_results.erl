@@ -1,13 +1,11 @@
-%% Writes the results: a first table, a summary and a chart, then the other tables.
+%% Writes the results.
 -module(dyntrace_bench_results).
 
 -export([write/2, replace/2, earlier/2, table/1, line/1]).
 
--spec write(file:filename(), #{first := dyntrace_bench_figures:table(), summary := dyntrace_bench_figures:table(),
-                               chart := file:filename(), tables := [dyntrace_bench_figures:table() | binary()]}) -> ok.
-write(Results, #{first := First, summary := Summary, chart := Chart, tables := Tables}) ->
-    Picture = ["![Nanoseconds per trace event, by tracer, on a logarithmic scale](", filename:basename(Chart), ")\n\n"],
-    file:write_file(Results, [head(), table(First), table(Summary), Picture, [table(Table) || Table <- Tables]]).
+-spec write(file:filename(), [dyntrace_bench_figures:table() | binary()]) -> ok.
+write(Results, Tables) ->
+    file:write_file(Results, [head() | [table(Table) || Table <- Tables]]).
 
 %% Replaces the sections of these tables in a file.
 -spec replace(file:filename(), [dyntrace_bench_figures:table()]) -> ok.

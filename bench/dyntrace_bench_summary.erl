@@ -1,7 +1,7 @@
-%% A summary of ten lines, and a chart of the costs of an event.
+%% A summary of ten lines.
 -module(dyntrace_bench_summary).
 
--export([table/2, chart/3]).
+-export([table/2]).
 
 -import(dyntrace_bench_figures, [ns/1, ratio/1, count/1]).
 
@@ -36,7 +36,7 @@ table(Figures, Otp) ->
                   ratio(Ratio(Events, {"call", lttng}, {"call", floor}))},
                  {"a small send, in ns above an untraced one",
                   lists:join(", ", [[Whose, " ", ns(above(?SMALL, Tracer, Ns))]
-                                    || {Whose, Tracer, Ns, _} <- tracers(Events, Otp)])},
+                                    || {Whose, Tracer, Ns} <- tracers(Events, Otp)])},
                  {"p99.9 of `gen_server:call/2`, all recorded, in us",
                   [Latest(lttng), "; untraced ", Latest(untraced), ", to a process ", Latest(process)]},
                  {"the application polls beside 100,000 processes",
@@ -47,29 +47,10 @@ table(Figures, Otp) ->
       || {What, Is, Most} <- Bounded]
      ++ [[What, Is, ""] || {What, Is} <- Unbounded]}.
 
-%% The tracers that report whole events, with their figures and colours.
+%% The tracers that report whole events, with their figures.
 tracers(Events, Otp) ->
-    [{"dyntrace, to LTTng", lttng, Events, "#1b7f79"}]
-        ++ [{"OTP's own, to LTTng", otp, Otp, "#c8553d"} || Otp =/= none]
-        ++ [{"to a process", process, Events, "#8a8d91"}, {"dbg, to a file", file, Events, "#e0b04c"}].
+    [{"dyntrace, to LTTng", lttng, Events}] ++ [{"OTP's own, to LTTng", otp, Otp} || Otp =/= none]
+        ++ [{"to a process", process, Events}, {"dbg, to a file", file, Events}].
 
 above(Op, Tracer, Figures) ->
     dyntrace_bench_figures:above(maps:get({Op, Tracer}, Figures), maps:get({Op, untraced}, Figures)).
-
-%% An SVG picture, by gnuplot.
--spec chart(file:filename(), dyntrace_bench_figures:figures(), dyntrace_bench_figures:figures() | none) -> ok.
-chart(Path, Events, Otp) ->
-    Tracers = tracers(Events, Otp),
-    Ops = dyntrace_bench_ops:table() ++ [dyntrace_bench_ops:large()],
-    %% A logarithmic scale cannot show negative values.
-    Rows = [[quoted("operation") | [quoted(Whose) || {Whose, _, _, _} <- Tracers]]
-            | [[quoted(Name) | [io_lib:format("~.1f", [max(1.0, above(Name, Tracer, Figures) / Count)])
-                                || {_, Tracer, Figures, _} <- Tracers]] || #{name := Name, events := Count} <- Ops]],
-    Data = Path ++ ".data",
-    ok = file:write_file(Data, [[lists:join(" ", Row), "\n"] || Row <- Rows]),
-    {0, <<>>} = test_shell:run("gnuplot -e 'data=\"~ts\"; chart=\"~ts\"; colours=\"~ts\"' '~ts/bench/chart.gp' 2>&1",
-                               [Data, Path, lists:join(" ", [Colour || {_, _, _, Colour} <- Tracers]),
-                                test_shell:project()]),
-    file:delete(Data).
-
-quoted(Text) -> ["\"", Text, "\""].

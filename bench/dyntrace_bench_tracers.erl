@@ -19,7 +19,6 @@ title(floor) -> "floor";
 title(discard) -> "`discard`";
 title(no_consumer) -> "no consumer";
 title(lttng) -> "LTTng";
-title({lttng, Probe}) -> lists:concat(["LTTng, `", Probe, "`"]);
 title(bpftrace) -> "bpftrace";
 title(process) -> "to a process";
 title(file) -> "`dbg`, to a file";

@@ -78,7 +78,7 @@ without_rebar3(Config) ->
                                "halt().'", [Build]),
     ?assertEqual(unicode:characters_to_binary(["true ", Build, "/priv/dyntrace.so"]), Says),
     {0, Needs} = test_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
-    ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
+    ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\blttng\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
 %% The project's folder is /dyntrace, as in a container. finish_ebin must not take another folder for its build.

@@ -18,7 +18,7 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [first_step_rebar3, first_step_mix, {group, rebar3}, mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
+    [first_step_rebar3, first_step_mix, {group, rebar3}, mix, mix_release, plain, demo, demo_verbose].
 
 %% These cases share one build.
 groups() ->
@@ -50,7 +50,7 @@ with_sources(Test, Folder, Config) when Test =:= first_step_rebar3; Test =:= fir
 with_sources(Test, Folder, Config) when Test =:= mix; Test =:= mix_release ->
     ok = copy_built(Folder),
     [{folder, Folder} | Config];
-with_sources(Test, Folder, Config) when Test =:= plain; Test =:= demo; Test =:= demo_verbose; Test =:= demo_by_lttng ->
+with_sources(Test, Folder, Config) when Test =:= plain; Test =:= demo; Test =:= demo_verbose ->
     {0, _} = test_shell:run("cp -R '~ts/examples' '~ts'", [test_shell:project(), Folder]),
     [{folder, Folder} | Config];
 with_sources(_, _, Config) ->
@@ -204,7 +204,6 @@ plain(Config) ->
 
 %% Runs the demo like `make demo'. The summary is made from the events, and agrees with the system's own count.
 demo(Config) ->
-    test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("", Config),
     told(Says),
     %% The story has a bounded number of lines, and shows processes by name.
@@ -213,35 +212,21 @@ demo(Config) ->
     [?assertMatch({match, _}, re:run(Says, Line), Line)
      || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n",
                  "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
-                 "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]].
+                 "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]],
+    [?assert(filelib:is_regular(filename:join([?config(folder, Config), "_build/demo", File])), File)
+     || File <- ["demo.html", "demo.pftrace"]].
 
 demo_verbose(Config) ->
-    test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("VERBOSE=1", Config),
     told(Says),
-    [begin
-         {match, Lines} = re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=(?=.*<)"], [global]),
-         ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
-     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call",
-                      "function_return", "gc_major_end"]].
-
-%% bpftrace does not work: it exits like bpftrace 0.27 without a tracefs.
-demo_by_lttng(Config) ->
-    test_require:tool(test_lttng:tools_missing(), Config),
-    Folder = ?config(folder, Config),
-    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/bpftrace", [Folder]),
-    Bpftrace = filename:join(Folder, "bin/bpftrace"),
-    ok = file:write_file(Bpftrace, "#!/bin/sh\n"
-                                   "echo 'ERROR: Failed to open kernel function info: Error reading events from "
-                                   "/sys/kernel/tracing/available_events (No such file or directory)'\nexit 1\n"),
-    ok = file:change_mode(Bpftrace, 8#755),
-    Says = demo("PATH=\"$PWD/bin\"", Config),
-    ?assert(has(Says, <<"\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing\n">>)),
-    told(Says).
+    {match, [Count]} = re:run(Says, "\n(\\d+) events\\. ", [{capture, all_but_first, list}]),
+    {match, Lines} = re:run(Says, "\n\\[\\d+\\.\\d{9}\\] .* org_erlang_dyntrace:", [global]),
+    ?assertEqual(list_to_integer(Count), length(Lines)).
 
 demo(Settings, Config) ->
+    test_require:tool(test_require:first([fun test_lttng:tools_missing/0, fun test_viewer:missing/0]), Config),
     Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"]
-             || Module <- [dyntrace, dyntrace_demo, test_bpftrace]],
+             || Module <- [dyntrace, dyntrace_demo, test_lttng]],
     {0, Says} = test_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1",
                                [?config(folder, Config), Settings, Paths]),
     Says.
@@ -253,11 +238,12 @@ told(Says) ->
              end,
     Counted = [Number("own count: .*?(\\d+) " ++ What)
                || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
-    ?assertEqual([8, 8, 2, 8, 8], Counted),
-    [?assertEqual(8, Number(Pattern), Pattern)
-     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n",
+    ?assertEqual([60, 60, 20, 60, 60], Counted),
+    [?assertEqual(60, Number(Pattern), Pattern)
+     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n",
+                    "customer +orders live \\d+ us \\((\\d+) orders\\)\n",
                     "gambler +(\\d+) rolls, ", "typist +(\\d+) ports\n", "caller +(\\d+) connections\n"]],
-    ?assertMatch({match, _}, re:run(Says, "crashed twice: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
+    ?assertMatch({match, _}, re:run(Says, "crashed 20 times: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 
 needs_runtime_tools(Config) ->
     test_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso

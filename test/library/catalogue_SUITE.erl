@@ -70,7 +70,7 @@ documentation(_) ->
     {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/PROBES.md")),
     {match, Titles} = re:run(Text, "^### (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
-    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)",
+    {match, Arguments} = re:run(Text, "^- `(\\w+)` \\((?:string|u?int)",
                                 [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).

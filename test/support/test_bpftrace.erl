@@ -38,7 +38,6 @@
 -define(LIFETIME_S, 600).
 
 -record(state, {port, os_pid, probes = #{}, attached = [], parts = #{}, events = [], lines = [],
-                on_line,
                 waiting = [], stopping = [], exited = false}).
 
 %% Why bpftrace can't be used here, or false.
@@ -95,9 +94,8 @@ operands(Library) ->
                             [global, {capture, all_but_first, list}]),
     maps:from_list([{list_to_atom(Name), string:lexemes(Arguments, " ")} || [Name, Arguments] <- Notes]).
 
-%% Starts any script. lines/1 returns its output; with the option `on_line', a function is called with each line.
-%% `strlen' is the length of strings that it reads. Returns when its probes are attached. bpftrace ends when the caller
-%% ends.
+%% Starts any script. lines/1 returns its output. `strlen' is the length of strings that it reads. Returns when its
+%% probes are attached. bpftrace ends when the caller ends.
 start_script(Script, Options) ->
     {ok, Consumer} = gen_server:start(?MODULE, {self(), Script, Options}, []),
     ok = gen_server:call(Consumer, attached, ?DEADLINE),
@@ -222,8 +220,7 @@ init({Owner, Script, Options}) ->
                              {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),
     {os_pid, OsPid1} = erlang:port_info(Port, os_pid),
     {ok, #state{port = Port, os_pid = OsPid1, probes = maps:get(probes, Options, #{}),
-                attached = {waiting, File, []},
-                on_line = maps:get(on_line, Options, fun(_) -> ok end)}}.
+                attached = {waiting, File, []}}}.
 
 handle_call(attached, From, State = #state{attached = {waiting, File, Calls}}) ->
     {noreply, State#state{attached = {waiting, File, [From | Calls]}}};
@@ -301,9 +298,8 @@ line(<<"@@ ", Part/binary>>, State) ->
     [Time, Tid, N, I, K | Text] = binary:split(Part, <<" ">>, [global]),
     part({binary_to_integer(Time), Tid, binary_to_integer(N)},
          {binary_to_integer(I), binary_to_integer(K)}, iolist_to_binary(lists:join(" ", Text)), State);
-line(Line, State = #state{on_line = OnLine}) ->
-    _ = OnLine(Line),
-    State#state{lines = [Line | State#state.lines]}.
+line(Line, State = #state{lines = Lines}) ->
+    State#state{lines = [Line | Lines]}.
 
 part(Key = {_, _, N}, Index = {I, _}, Text, State = #state{parts = Parts, probes = Probes}) ->
     #{name := Probe, fields := Fields} = maps:get(N, Probes),

@@ -1,4 +1,4 @@
-%% npm packages for the tests: those of test/support/FOLDER/package-lock.json, which tools/npm stores below _build.
+%% npm packages for the tests: those of test/support/FOLDER/packages, which tools/npm stores below _build.
 -module(test_npm).
 
 -export([missing/0, folder/1, modules/0, modules/1, fetch/0, fetch/1]).
@@ -24,7 +24,7 @@ modules() ->
 modules(Folder) ->
     filename:join([test_shell:project(), "_build/npm/test-support-" ++ Folder, "node_modules"]).
 
-%% Fetches the packages unless those of this lock file are present. Returns false, or the reason for a failure.
+%% Fetches the packages unless those of this list are present. Returns false, or the reason for a failure.
 -spec fetch() -> false | string().
 fetch() ->
     fetch("viewer").

@@ -48,7 +48,7 @@ struct page {
 
 /* -- The template --------------------------------------------------------------------- */
 
-/* The placeholder of the data. build.js does not replace it. */
+/* The placeholder of the data. build.mjs does not replace it. */
 static const char place[] = "@DATA@";
 
 static char *beside_the_plugin(const char *name) {

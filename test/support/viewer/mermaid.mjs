@@ -2,7 +2,7 @@
 import {readFileSync} from "fs";
 import {join} from "path";
 
-const {default: mermaid} = await import(join(process.argv[2], "dist/mermaid.core.mjs"));
+const {default: mermaid} = await import(join(process.argv[2], "dist/mermaid.esm.min.mjs"));
 const diagram = readFileSync(0, "utf8");
 const {diagramType} = await mermaid.parse(diagram);
 const {db} = await mermaid.mermaidAPI.getDiagramFromText(diagram);

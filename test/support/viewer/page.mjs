@@ -142,7 +142,7 @@ const checks = {
             await page.focus("#table-talks th:nth-child(1) button");
             await page.keyboard.press("Enter");
             const pressed = { sort: await sorted(), column: await cells(page, "talks", 0) };
-            await page.type("#table-processes input", "shop_cart");
+            await page.locator("#table-processes input").pressSequentially("shop_cart");
             const filtered = {
                 column: await cells(page, "processes", 0),
                 count: await page.$eval("#table-processes .count", (element) => element.textContent),
@@ -180,11 +180,11 @@ const checks = {
             const x = box.x + box.width / 4,
                 y = box.y + 60;
             await page.mouse.move(x, y);
-            await step("wheel_alone", () => page.mouse.wheel({ deltaY: -50 }));
+            await step("wheel_alone", () => page.mouse.wheel(0, -50));
             await page.$eval("#timeline", (element) => element.scrollIntoView());
             await step("ctrl_wheel", async () => {
                 await page.keyboard.down("Control");
-                for (let n = 0; n < 5; n++) await page.mouse.wheel({ deltaY: -50 });
+                for (let n = 0; n < 5; n++) await page.mouse.wheel(0, -50);
                 await page.keyboard.up("Control");
             });
             await step("dragged", async () => {
@@ -202,7 +202,7 @@ const checks = {
             await page.mouse.move(box.x + 40, box.y + 40 + 12);
             await settled(page);
             const tip = await page.$eval(".tooltip", (element) => (element.hidden ? "" : element.textContent));
-            await page.type('#timeline input[type="search"]', "shop_db");
+            await page.locator('#timeline input[type="search"]').pressSequentially("shop_db");
             await step("filtered", () => settled(page));
             await page.click("#timeline summary");
             await settled(page);
@@ -223,7 +223,7 @@ const checks = {
                 arrows: (await page.$$(".sequence .arrow")).length,
             };
             const call = await page.$eval("#messages select option:nth-child(2)", (option) => option.value);
-            await page.select("#messages select", call);
+            await page.selectOption("#messages select", call);
             await settled(page);
             return {
                 first,

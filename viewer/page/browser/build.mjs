@@ -1,7 +1,7 @@
 // Writes the page's template to standard output: page.html with its script, its style, the licences of the packages in
 // both, and a policy that allows this script and this style, by their hashes, and nothing else.
 //
-//     node build.js NODE_MODULES
+//     node build.mjs NODE_MODULES
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const modules = resolve(process.argv[2]);
 const here = dirname(fileURLToPath(import.meta.url));
-const esbuild = createRequire(join(modules, "any.js"))("esbuild-wasm");
+const esbuild = createRequire(join(modules, "any.js"))("esbuild");
 const read = (...path) => readFileSync(join(...path), "utf8");
 
 const options = {
@@ -45,8 +45,7 @@ const policy = [
     `form-action 'none'`,
 ].join("; ");
 
-const { dependencies } = JSON.parse(read(here, "package.json"));
-const notices = Object.keys(dependencies)
+const notices = ["uplot"]
     .map((name) => {
         const { version, license, homepage } = JSON.parse(read(modules, name, "package.json"));
         return (
