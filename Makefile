@@ -273,7 +273,7 @@ COMMAND := priv/python/dyntrace_command
 PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.py)
 
 lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang-tidy, cppcheck, mypy, pylint, dialyzer
-	tools/line_length .
+	tools/lines .
 	tools/links .
 	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
