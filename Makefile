@@ -31,7 +31,7 @@ ARM64_NEEDS := debootstrap qemu-aarch64-static
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
-               mypy pylint shellcheck
+               mypy pylint shellcheck node npm
 
 .DEFAULT_GOAL := all
 
@@ -275,11 +275,13 @@ PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.
 # priv/bin/dyntrace is Python, but for its first lines.
 SHELL_SCRIPTS = $(shell grep -rlE --exclude-dir=_build --exclude-dir=deps '^\#!.*[/ ](ba)?sh$$' \
                   .ci tools test examples) priv/share/dyntrace.bash
+JAVASCRIPT = $(shell find viewer test -name '*.js' -o -name '*.mjs' -o -name '*.css')
 
 lint: deps-lint deps-page all check-page ## run all linters and formatters: C, Python, shell, JavaScript, Erlang
 	tools/lines .
 	tools/links .
 	shellcheck $(SHELL_SCRIPTS)
+	"$$(tools/npm tools/prettier)"/.bin/prettier --log-level=warn --check $(JAVASCRIPT)
 	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
 	tools/imports $(COMMAND)
