@@ -256,9 +256,11 @@ SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
 # The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
+VERSION  = $(shell sed -n 's/.*{vsn, "\(.*\)"}.*/\1/p' src/dyntrace.app.src)
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
+	install -m 644 src/dyntrace.app.src $(SHIPPED)
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
@@ -266,6 +268,7 @@ install: ## install the command `dyntrace` with scripts, plugin, manual and comp
 	! command -v python3 >/dev/null || { $(call compiled,$(SHIPPED)/python); }
 	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
 	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
+	sed -i '1s/ dyntrace / "dyntrace $(VERSION)" /' $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
 	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
 
 # The Python code with type hints: the host command, its tests and tools/imports. The rest is small scripts.
