@@ -36,7 +36,7 @@ LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format c
 .DEFAULT_GOAL := all
 
 help: ## print this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
 
 all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the commands)
 	@$(MAKE) -C c_src
@@ -295,6 +295,10 @@ lint: deps-lint deps-page all check-page ## run all linters and formatters: C, P
 	$(REBAR) xref
 	$(REBAR) dialyzer
 
+compile_commands.json: all ## tell clangd how the C sources are compiled
+	@{ $(MAKE) -C c_src compile-commands; $(MAKE) -C viewer compile-commands; } | \
+	  sed '1s/^/[/; $$!s/$$/,/; $$s/$$/]/' > $@
+
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
 	  $(LINT_NEEDS) $(MUSL_NEEDS))
@@ -306,11 +310,11 @@ deps-lint: deps-%:
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
-	rm -rf priv/beam priv/builds _build
+	rm -rf priv/beam priv/builds _build compile_commands.json
 	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help all build build-tests cached musl demo page check-page screenshot check $(addprefix check-,$(LANES)) \
-        check-arm64 check-busy check-fast check-matrix check-release check-sanitize check-sessions check-systems \
-        check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs install lint bench bench-built \
-        clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems \
-        deps-lint deps-bench deps-matrix
+.PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
+        $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
+        check-sessions check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs \
+        install lint bench bench-built clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast \
+        deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix
