@@ -148,13 +148,13 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, the events of the
-# viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_SUITE, contributing_SUITE and native_SUITE, the races of threads_SUITE,
+# the events of the viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
-                              $(ALL_SUITES))
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
+                              $(READING_SUITES),$(ALL_SUITES))
 
 # With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
