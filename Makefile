@@ -31,12 +31,12 @@ ARM64_NEEDS := debootstrap qemu-aarch64-static
 RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
-               mypy pylint
+               mypy pylint shellcheck node npm
 
 .DEFAULT_GOAL := all
 
 help: ## print this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
 
 all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the commands)
 	@$(MAKE) -C c_src
@@ -148,13 +148,13 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, the events of the
-# viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_SUITE, contributing_SUITE and native_SUITE, the races of threads_SUITE,
+# the events of the viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
-                              $(ALL_SUITES))
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
+                              $(READING_SUITES),$(ALL_SUITES))
 
 # With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
@@ -257,9 +257,11 @@ SHARE   := $(DESTDIR)$(PREFIX)/share
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv')
 # The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
+VERSION  = $(shell sed -n 's/.*{vsn, "\(.*\)"}.*/\1/p' src/dyntrace.app.src)
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
+	install -m 644 src/dyntrace.app.src $(SHIPPED)
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
@@ -268,15 +270,23 @@ install: ## install the command `dyntrace` with scripts, plugin, manual and comp
 	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
 	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
 	umask 022 && tools/from_parser priv/share/dyntrace.1.in > $(SHARE)/man/man1/dyntrace.1
+	sed -i '/^\.TH/s/ dyntrace / "dyntrace $(VERSION)" /' $(SHARE)/man/man1/dyntrace.1
 	umask 022 && tools/from_parser priv/share/dyntrace.bash.in > $(SHARE)/bash-completion/completions/dyntrace
 
 # The Python code with type hints: the host command, its tests and two tools. The rest is small scripts.
 COMMAND := priv/python/dyntrace_command
 PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports tools/from_parser $(wildcard test/command/*.py)
 
-lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang-tidy, cppcheck, mypy, pylint, dialyzer
-	tools/line_length .
+# priv/bin/dyntrace is Python, but for its first lines.
+SHELL_SCRIPTS = $(shell grep -rlE --exclude-dir=_build --exclude-dir=deps '^\#!.*[/ ](ba)?sh$$' \
+                  .ci tools test examples) priv/share/dyntrace.bash
+JAVASCRIPT = $(shell find viewer test -name '*.js' -o -name '*.mjs' -o -name '*.css')
+
+lint: deps-lint deps-page all check-page ## run all linters and formatters: C, Python, shell, JavaScript, Erlang
+	tools/lines .
 	tools/links .
+	shellcheck $(SHELL_SCRIPTS)
+	node "$$(tools/npm tools/prettier)"/prettier/bin/prettier.cjs --log-level=warn --check $(JAVASCRIPT)
 	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
 	tools/imports $(COMMAND)
@@ -286,6 +296,10 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 	$(MAKE) -C viewer lint
 	$(REBAR) xref
 	$(REBAR) dialyzer
+
+compile_commands.json: all ## tell clangd how the C sources are compiled
+	@{ $(MAKE) -C c_src compile-commands; $(MAKE) -C viewer compile-commands; } | \
+	  sed '1s/^/[/; $$!s/$$/,/; $$s/$$/]/' > $@
 
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
@@ -298,11 +312,11 @@ deps-lint: deps-%:
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
-	rm -rf priv/beam priv/builds _build
+	rm -rf priv/beam priv/builds _build compile_commands.json
 	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help all build build-tests cached musl demo page check-page screenshot check $(addprefix check-,$(LANES)) \
-        check-arm64 check-busy check-fast check-matrix check-release check-sanitize check-sessions check-systems \
-        check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs install lint bench bench-built \
-        clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems \
-        deps-lint deps-bench deps-matrix
+.PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
+        $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
+        check-sessions check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs \
+        install lint bench bench-built clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast \
+        deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix

@@ -35,6 +35,12 @@ $(OBJ)/%.o: %.c $(BUILD)
 	@mkdir -p $(@D)
 	$(call made,CC)$(compile)
 
+# Prints, for editors, how each source is compiled: a JSON object per line.
+compile-commands:
+	@for source in $(SOURCES); do \
+	  printf '{"directory": "%s", "file": "%s", "command": "%s"}\n' '$(CURDIR)' $$source \
+	         "$$(echo '$(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS)' | sed 's/["\\]/\\&/g') -c $$source"; done
+
 # Rebuilds objects that were built with other flags.
 $(OBJ)/flags: FORCE | $(OBJ)
 	@echo '$(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS)' | cmp -s - $@ || \
@@ -48,4 +54,4 @@ CPPCHECK := cppcheck --quiet --std=c11 --enable=warning,performance,portability 
 
 FORCE:
 
-.PHONY: all lint clean FORCE
+.PHONY: all lint clean compile-commands FORCE

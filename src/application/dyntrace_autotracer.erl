@@ -122,8 +122,7 @@ configured(State = #state{config = #{budget := Events, call_budget := Calls, tex
                 status = dyntrace_status:new(), table = dyntrace_trace_flags:table(Probes)}.
 
 stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, sources = Sources, timer = Timer}) ->
-    %% Asynchronous, because the timer may belong to a busy scheduler. handle_info/2 ignores a late timeout.
-    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok = cancel(Timer),
     ok = dyntrace:set_budget(infinity),
     ok = dyntrace:set_call_budget(infinity),
     Published = publish(off, State),
@@ -131,6 +130,13 @@ stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, sources = Sources, t
     Cleared = dyntrace_tracing:clear(Tracing),
     Published#state{tracing = Cleared, gc_flag = dyntrace_gc_flag:stop(GcFlag),
                 sources = dyntrace_sources:stop(Sources), timer = undefined}.
+
+%% Asynchronous, because the timer may belong to a busy scheduler. handle_info/2 ignores a late timeout.
+cancel(undefined) ->
+    ok;
+cancel(Timer) ->
+    _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok.
 
 %% A failure must not end the worker, because a permanent application would end its node. It is logged once, and the
 %% next poll retries.
@@ -141,11 +147,16 @@ poll(State = #state{config = #{interval := Interval}}) ->
                       end,
     logged(Failures, New#state{timer = Timer}).
 
+%% A failure is logged once, until another one takes its place.
 logged(Failures, State = #state{failed = Logged}) ->
-    Failed = [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures],
-    _ = Failed =:= Logged orelse
-        [logger:error("dyntrace: cannot trace for the attached consumers: ~0p", [Failure]) || Failure <- Failures],
-    State#state{failed = Failed}.
+    case [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures] of
+        Logged ->
+            State;
+        Failed ->
+            _ = [logger:error("dyntrace: cannot trace for the attached consumers: ~0p", [Failure])
+                 || Failure <- Failures],
+            State#state{failed = Failed}
+    end.
 
 polled(State) ->
     Claimed = claimed(State),
@@ -205,9 +216,11 @@ allowed(Required = #{processes := Flags}, State = #state{gc_flag = GcFlag}) ->
 
 withheld(false, State) ->
     State#state{withheld = #{}};
-withheld(true, State = #state{withheld = Withheld}) ->
+withheld(true, State = #state{withheld = Withheld}) when map_size(Withheld) > 0 ->
+    State;
+withheld(true, State) ->
     Why = "another tracer or trace session has set it, and a second one would crash the VM (OTP 27 and later)",
-    _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
+    logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
     State#state{withheld = #{?GC_FLAG => Why}}.
 
 logged_withheld(Now, Before) ->
@@ -231,5 +244,11 @@ published(State = #state{config = #{functions := Functions}, budget = Budget, ca
 
 %% For info/0 and for the host.
 publish(Following, State = #state{status = Status, layout = Layout}) ->
-    _ = info() =:= Following orelse ets:insert(?MODULE, {following, Following}),
+    ok = store(Following, info()),
     State#state{status = dyntrace_status:publish(Following, Layout, Status)}.
+
+store(Following, Following) ->
+    ok;
+store(Following, _) ->
+    true = ets:insert(?MODULE, {following, Following}),
+    ok.

@@ -72,9 +72,12 @@ total(Counts) ->
 cleared(Counts, Most, Budget = #budget{calls = Calls, cleared = Before}) ->
     [First | Rest] = lists:reverse(lists:keysort(2, maps:to_list(Counts))),
     Cleared = maps:from_list([First | busiest(Rest, total(maps:from_list(Rest)), Most)]),
-    %% Logged once: info/0 has the later ones.
-    _ = map_size(Before) > 0 orelse logger:warning("dyntrace: ~ts", [reason(Calls, Cleared)]),
+    ok = warn_first(Before, reason(Calls, Cleared)),
     Budget#budget{cleared = maps:merge(Before, Cleared)}.
+
+%% Only the first functions are logged; info/0 also lists the later ones.
+warn_first(Before, Reason) when map_size(Before) =:= 0 -> logger:warning("dyntrace: ~ts", [Reason]);
+warn_first(_, _) -> ok.
 
 busiest([First = {_, Count} | Rest], Total, Most) when Total > Most -> [First | busiest(Rest, Total - Count, Most)];
 busiest(_, _, _) -> [].

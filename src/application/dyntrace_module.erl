@@ -27,11 +27,13 @@ replace(File, Loaded) ->
     _ = code:purge(dyntrace),
     case code:load_abs(filename:rootname(File)) of
         {module, dyntrace} ->
-            _ = Loaded =:= none orelse logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, described(Loaded)]),
-            ok;
+            ok = notice_replaced(Loaded, File);
         {error, Why} ->
             {error, lists:flatten(io_lib:format("~ts cannot be loaded: ~0p", [File, Why]))}
     end.
+
+notice_replaced(none, _) -> ok;
+notice_replaced(Loaded, File) -> logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, described(Loaded)]).
 
 described({from, File}) -> File;
 described(without_file) -> "a module without a file".

@@ -5,7 +5,7 @@
 %%
 %% ```
 %% node: shop@db1
-%% version: 0.1.0
+%% version: 0.2.0
 %% following: on                                           (on | paused | off)
 %% connected: 2                                            (nodes, including hidden ones, except the command)
 %% layout: 856 168 96 4,5,6,7 19,20,21                      (for samples: {@link dyntrace_layout}; none if unknown)

@@ -231,8 +231,14 @@ started() ->
     end.
 
 configured() ->
-    _ = whereis(dyntrace_sup) =/= undefined orelse application:load(?MODULE),
+    ok = load_application(whereis(dyntrace_sup)),
     maps:from_list(application:get_all_env(?MODULE)).
+
+load_application(undefined) ->
+    _ = application:load(?MODULE),
+    ok;
+load_application(_) ->
+    ok.
 
 follow_by(Config, ok) -> dyntrace_autotracer:follow(Config);
 follow_by(_, Error) -> Error.

@@ -165,9 +165,15 @@ text() ->
 
 %% The environment has the values of sys.config once the application is loaded.
 configured_text() ->
-    _ = whereis(application_controller) =/= undefined andalso application:load(dyntrace),
+    ok = load_application(whereis(application_controller)),
     case application:get_env(dyntrace, text) of
         undefined -> full;
         {ok, full} -> full;
         {ok, _} -> shape
     end.
+
+load_application(undefined) ->
+    ok;
+load_application(_) ->
+    _ = application:load(dyntrace),
+    ok.

@@ -95,8 +95,14 @@ polled(Enabled, State = #source{attached = Before}) ->
 %% The autotracer handles the message after its poll. By then new processes are traced, so each process is either in the
 %% dump or reported when it is spawned.
 ask(State = #source{timer = Timer}) ->
-    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok = cancel(Timer),
     State#source{timer = erlang:send_after(?SETTLED_MS, self(), dump_message())}.
+
+cancel(none) ->
+    ok;
+cancel(Timer) ->
+    _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok.
 
 %% The message to the autotracer that requests a dump.
 -spec dump_message() -> term().
@@ -179,11 +185,14 @@ run(State = #dumper{ended = Ended}) ->
     catch
         Class:Reason:Stack ->
             Failure = {failed, Class, Reason},
-            %% The stack may contain the list of all processes.
-            _ = Failure =:= Ended orelse
-                logger:error("dyntrace: cannot dump identities: ~0P", [{Class, Reason, Stack}, ?DEPTH]),
+            ok = log_failure(Failure, Ended, Stack),
             exit(Failure)
     end.
+
+%% The dumper that ended before has logged the same failure. The stack may contain the list of all processes.
+log_failure(Failure, Failure, _) -> ok;
+log_failure({failed, Class, Reason}, _, Stack) ->
+    logger:error("dyntrace: cannot dump identities: ~0P", [{Class, Reason, Stack}, ?DEPTH]).
 
 until_idle(State) ->
     New = #dumper{phase = Phase, calls = Calls} = receive Message -> handle(Message, State) end,
@@ -237,9 +246,14 @@ of_processes(Enabled) ->
 ask_labels({asked, Labels}, State) ->
     State#dumper{phase = asking, labels = Labels};
 ask_labels({ready, Labels}, State = #dumper{source = Source}) ->
-    Problem = dyntrace_labels:problem(Labels),
-    _ = Problem =/= none andalso (Source ! {?MODULE, self(), {labels, Problem}}),
+    ok = report_problem(dyntrace_labels:problem(Labels), Source),
     start_dump(State#dumper{labels = Labels}).
+
+report_problem(none, _) ->
+    ok;
+report_problem(Problem, Source) ->
+    Source ! {?MODULE, self(), {labels, Problem}},
+    ok.
 
 %% LTTng enables the probes of a session one by one: there is no dump before one of them has something to report.
 start_dump(State = #dumper{allowed = Allowed}) ->
@@ -376,11 +390,14 @@ until_told(Asker) ->
 
 %% Addresses are contents, which `shape' hides.
 tell_port(Port, N, Text) ->
-    _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
+    ok = pause(N),
     case dyntrace_port_asker:info(Port) of
         {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, shown(Port, Name, Text), OsPid});
         closed -> ok
     end.
+
+pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
+pause(_) -> ok.
 
 shown(_, Name, shape) -> Name;
 shown(Port, Name, full) -> dyntrace_port_asker:with_addresses(Port, Name).

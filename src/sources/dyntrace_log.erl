@@ -181,11 +181,16 @@ remove_leftover() ->
     case installed() of
         Keeper when is_pid(Keeper) ->
             ok = leave_group(),
-            _ = is_process_alive(Keeper) orelse spawn(fun() -> remove(Keeper) end),
-            ok;
+            remove_unless(is_process_alive(Keeper), Keeper);
         _ ->
             ok
     end.
+
+remove_unless(true, _) ->
+    ok;
+remove_unless(false, Keeper) ->
+    _ = spawn(fun() -> remove(Keeper) end),
+    ok.
 
 %% -- The handler -------------------------------------------------------------------------
 

@@ -128,15 +128,16 @@ stop(#asker{asking = Asking, stuck = Stuck}) ->
 asked(Asks, Ports, Asked) ->
     _ = process_flag(sensitive, true),
     lists:foldl(fun(Port, N) ->
-                        _ = go_on() andalso Asks(Port, N),
+                        ok = check_stop(),
+                        _ = Asks(Port, N),
                         counters:add(Asked, 1, 1),
                         N + 1
                 end, 1, Ports).
 
-%% Waits until another process asks the remaining ports.
-go_on() ->
+%% Ends this process if another one asks the remaining ports.
+check_stop() ->
     receive stop -> exit(normal)
-    after 0 -> true
+    after 0 -> ok
     end.
 
 %% -- Its caller ------------------------------------------------------------------------

@@ -106,11 +106,15 @@ read(Pids, Before) ->
 read([], _, _) ->
     [];
 read([Pid | Pids], N, Before) ->
-    _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
+    ok = pause(N),
     case process_info(Pid, ?READ) of
         undefined -> read(Pids, N + 1, Before);
         Info -> [{Pid, seen(Info, maps:get(Pid, Before, none))} | read(Pids, N + 1, Before)]
     end.
+
+%% Lets other processes of the scheduler run between batches.
+pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
+pause(_) -> ok.
 
 seen([{_, Queue}, {_, Heap}, {_, Reductions}, {_, Status}], Before) ->
     Seen = #seen{queue = Queue, heap = Heap, reductions = Reductions, status = Status},

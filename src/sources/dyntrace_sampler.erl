@@ -82,10 +82,13 @@ reported(State = #sampler{source = Source, before = Before, failed = Failed}) ->
     try State#sampler{before = Source:report(Before), failed = undefined}
     catch
         Class:Reason ->
-            _ = Failed =:= {Class, Reason} orelse
-                logger:error("dyntrace: ~s cannot take a sample: ~0p", [Source, {Class, Reason}]),
-            State#sampler{before = none, failed = {Class, Reason}}
+            Failure = {Class, Reason},
+            ok = log_failure(Failure, Failed, Source),
+            State#sampler{before = none, failed = Failure}
     end.
+
+log_failure(Failure, Failure, _) -> ok;
+log_failure(Failure, _, Source) -> logger:error("dyntrace: ~s cannot take a sample: ~0p", [Source, Failure]).
 
 wait(Timer) ->
     receive

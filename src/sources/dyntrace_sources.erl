@@ -94,11 +94,15 @@ told(Name, Result, Message, Sources = #sources{results = Results, failed = Faile
         New -> Sources#sources{results = Results#{Name := New}}
     catch
         Class:Reason:Stack ->
-            _ = maps:get(Name, Failed, none) =:= {Class, Reason} orelse
-                logger:error("dyntrace: ~s failed: ~0p", [Name, {Class, Reason, Stack}]),
+            Failure = {Class, Reason},
+            ok = log_failure(Failure, maps:get(Name, Failed, none), Name, Stack),
             _ = off(maps:with([Name], Results)),
-            Sources#sources{results = maps:remove(Name, Results), failed = Failed#{Name => {Class, Reason}}}
+            Sources#sources{results = maps:remove(Name, Results), failed = Failed#{Name => Failure}}
     end.
+
+log_failure(Failure, Failure, _, _) -> ok;
+log_failure({Class, Reason}, _, Name, Stack) ->
+    logger:error("dyntrace: ~s failed: ~0p", [Name, {Class, Reason, Stack}]).
 
 state(Result) ->
     element(tuple_size(Result), Result).

@@ -172,15 +172,19 @@ counted(State = #state{count = Count, since = Since}) ->
         _ -> pause(State)
     end.
 
-pause(State = #state{is_overloaded = IsOverloaded}) ->
+pause(State) ->
     Cleared = take([], State),
-    _ = IsOverloaded orelse logger:warning("dyntrace: ~ts", [too_many(State)]),
+    ok = warn_first(State),
     Cleared#state{paused = {until, now_ms() + ?SECOND}, is_overloaded = true}.
 
 calm(State = #state{is_overloaded = true, resumed = Resumed}) ->
     State#state{is_overloaded = now_ms() - Resumed =< ?SECOND};
 calm(State) ->
     State.
+
+%% An overload is logged once, when it begins.
+warn_first(#state{is_overloaded = true}) -> ok;
+warn_first(State) -> logger:warning("dyntrace: ~ts", [too_many(State)]).
 
 too_many(#state{probes = Probes}) ->
     lists:flatten(io_lib:format("too many events of the system monitor (the limit is ~b per second): the probes ~ts "

@@ -167,8 +167,13 @@ exclude(global, Pid) ->
     end.
 
 remove_tracer(Pid) ->
-    _ = tracer_of(Pid) =:= other orelse changed({Pid, all, []}, none),
-    ok.
+    case tracer_of(Pid) of
+        other ->
+            ok;
+        _ ->
+            _ = changed({Pid, all, []}, none),
+            ok
+    end.
 
 %% -- Ports ------------------------------------------------------------------------------
 

@@ -20,8 +20,7 @@ all() ->
 init_per_suite(Config) ->
     %% Not in the suite's own folder, because bpftrace can't read a path with an @.
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-upgrade-" ++ os:getpid()),
-    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
-    This = proplists:get_value(vsn, Keys),
+    This = test_shell:version(),
     Dirs = [{Version, build(Version, This, Folder)} || Version <- [This, ?NEXT]],
     test_require:tool(test_bpftrace:missing(), [{folder, Folder}, {this, This}, {dirs, Dirs} | Config]).
 

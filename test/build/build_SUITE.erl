@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [cc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,
-     missing_packages, line_length, column_limit, includes, circles].
+     missing_packages, lines_checked, column_limit, includes, circles].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
@@ -114,15 +114,19 @@ no_sdt_header(Config) ->
     ?assertMatch([_], [Line
                        || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
-%% `make lint' names each line that is longer than .editorconfig allows, in characters. Files that Git ignores and
-%% Markdown lines that can't be wrapped may be longer.
-line_length(Config) ->
+%% `make lint' names each line that is longer than .editorconfig allows, in characters, or ends in blanks. Files that
+%% Git ignores and Markdown lines that can't be wrapped may be longer.
+lines_checked(Config) ->
     Folder = filename:join(?config(folder, Config), "project"),
     {X, Y} = {lists:duplicate(21, $x), lists:duplicate(11, $y)},
     ok = filelib:ensure_path(Folder),
     ok = file:write_file(filename:join(Folder, "no_text"), <<16#ff, (list_to_binary(X))/binary>>),
-    Files = [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
-                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"]},
+    Files = [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\ntrim_trailing_whitespace = true\n"
+                                "[*.{c,h}]\nmax_line_length = 10\n"
+                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"
+                                "[*.svg]\ntrim_trailing_whitespace = false\n"]},
+             {"blanks.md", ["short \n", "```sh\nshort\t\n```\n"]},
+             {"blanks.svg", "short \n"},
              {"exact.erl", lists:duplicate(20, 16#e9)},
              {"long.erl", ["short\n", lists:duplicate(21, 16#e9), "\nshort\n"]},
              {"src/long.c", [Y, "\n"]},
@@ -134,13 +138,15 @@ line_length(Config) ->
          ok = filelib:ensure_dir(filename:join(Folder, File)),
          ok = file:write_file(filename:join(Folder, File), unicode:characters_to_binary(Text))
      end || {File, Text} <- Files],
-    Check = filename:join(test_shell:project(), "tools/line_length"),
+    Check = filename:join(test_shell:project(), "tools/lines"),
     {1, Says} = test_shell:run("'~ts' '~ts'", [Check, Folder]),
-    ?assertEqual([<<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
+    ?assertEqual([<<"blanks.md:1: the line ends in blanks">>,
+                  <<"blanks.md:3: the line ends in blanks">>,
+                  <<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
                   <<"page.md:1: the line has 25 characters, at most 20 are allowed">>,
                   <<"page.md:8: the line has 23 characters, at most 20 are allowed">>,
                   <<"src/long.c:1: the line has 11 characters, at most 10 are allowed">>], lines(Says)),
-    [ok = file:delete(filename:join(Folder, File)) || File <- ["long.erl", "page.md", "src/long.c"]],
+    [ok = file:delete(filename:join(Folder, File)) || File <- ["blanks.md", "long.erl", "page.md", "src/long.c"]],
     ?assertEqual({0, <<>>}, test_shell:run("'~ts' '~ts'", [Check, Folder])).
 
 %% Without its libraries, the babeltrace2 plugin is left out with a message, and everything else is built. The library

@@ -107,7 +107,7 @@ systools(Others, Config) ->
     {0, _} = test_shell:run("cd '~ts' && rebar3 compile", [Sources]),
     Ebin = filename:join(Sources, "_build/default/lib/dyntrace/ebin"),
     Rel = filename:join(Sources, "shop"),
-    Apps = [{App, version(App)} || App <- [kernel, stdlib, sasl | Others]] ++ [{dyntrace, "0.1.0"}],
+    Apps = [{App, version(App)} || App <- [kernel, stdlib, sasl | Others]] ++ [{dyntrace, test_shell:version()}],
     ok = file:write_file(Rel ++ ".rel",
                          io_lib:format("~p.~n",
                                        [{release, {"shop", "1.0.0"}, {erts, erlang:system_info(version)}, Apps}])),
@@ -121,6 +121,9 @@ version(App) ->
 
 %% -- Helpers -------------------------------------------------------------------------------
 
+application_folder() ->
+    "lib/dyntrace-" ++ test_shell:version().
+
 unpack(Tar, Config) ->
     {0, _} = test_shell:run("tar xzf ~ts -C '~ts'", [Tar, ?config(release, Config)]),
     ok = file:rename(?config(folder, Config), moved(Config)).
@@ -133,8 +136,9 @@ boots(Config) ->
     Release = ?config(release, Config),
     Library = library(Release),
     Nodes = [{Mode, start(Mode, Release)} || Mode <- ?MODES],
+    Version = test_shell:version(),
     [begin
-         ?assertMatch({#{version := "0.1.0", library := Library, backends := #{usdt := available}}, Mode},
+         ?assertMatch({#{version := Version, library := Library, backends := #{usdt := available}}, Mode},
                       {peer:call(Node, dyntrace, info, []), Mode}),
          ?assertMatch([_ | _], peer:call(Node, dyntrace, probes, []))
      end || {Mode, Node} <- Nodes],
@@ -157,7 +161,7 @@ start(Mode, Release) ->
                              "-boot_var", "RELEASE_LIB", filename:join(Release, "lib")]}).
 
 library(Release) ->
-    filename:join(Release, "lib/dyntrace-0.1.0/priv/dyntrace.so").
+    filename:join([Release, application_folder(), "priv/dyntrace.so"]).
 
 %% The application sets the trace flags for the consumer.
 fires(Consumer, Mode, Node) ->
@@ -177,6 +181,6 @@ by_its_name(Release, Node) ->
     true = peer:call(Node, code, soft_purge, [dyntrace]),
     {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),
     File = peer:call(Node, code, which, [dyntrace]),
-    ?assert(lists:prefix(filename:join(Release, "lib/dyntrace-0.1.0"), File), File),
+    ?assert(lists:prefix(filename:join(Release, application_folder()), File), File),
     Library = library(Release),
     ?assertMatch(#{library := Library}, peer:call(Node, dyntrace, info, [])).

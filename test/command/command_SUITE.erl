@@ -22,7 +22,7 @@ all() ->
      next_request, next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
      hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, interrupted_twice, old_python, from_the_node_without_python, from_the_node_wrongly,
-     wrong_arguments, help,
+     wrong_arguments, help, versions,
      installed,
      {group, with_a_daemon}].
 
@@ -1422,23 +1422,38 @@ help(_) ->
     [begin
          {0, Of} = test_command:run([Name, "--help"]),
          ?assertMatch({match, _}, re:run(Of, ["^usage: dyntrace ", Name]))
-     end || [Name] <- Names],
-    Version = call_version(),
-    ?assertMatch({0, Version}, test_command:run(["--version"])).
+     end || [Name] <- Names].
 
-call_version() ->
-    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
-    list_to_binary(["dyntrace ", proplists:get_value(vsn, Keys), "\n"]).
+%% The command, the application, the plugin and the changelog state the version of src/dyntrace.app.src.
+versions(Config) ->
+    Version = test_shell:version(),
+    ?assertEqual({0, printed(Version)}, test_command:run(["--version"])),
+    ?assertMatch(#{version := Version}, call(Config, fun dyntrace:info/0)),
+    {0, Plugin} = test_shell:run("babeltrace2 list-plugins --plugin-path='~ts/priv/babeltrace2'",
+                                 [test_shell:project()]),
+    ?assertEqual({match, [Version]},
+                 re:run(Plugin, "^dyntrace:\\n(?:  .*\\n)*?  Version: (.*)$",
+                        [multiline, {capture, all_but_first, list}])),
+    {ok, Changes} = file:read_file(filename:join(test_shell:project(), "CHANGELOG.md")),
+    ?assertEqual({match, [Version]},
+                 re:run(Changes, "^## \\[(\\d.*)\\] - \\d{4}-\\d\\d-\\d\\d$",
+                        [multiline, {capture, all_but_first, list}])).
+
+printed(Version) ->
+    list_to_binary(["dyntrace ", Version, "\n"]).
 
 installed(Config) ->
     Prefix = filename:join(?config(folder, Config), "usr"),
     {0, _} = test_shell:run("make -C '~ts' install PREFIX='~ts'", [test_shell:project(), Prefix]),
     {0, Scripts} = test_shell:run("'~ts/bin/dyntrace' run", [Prefix]),
     ?assertMatch({match, _}, re:run(Scripts, "^exits ", [multiline])),
+    Version = test_shell:version(),
+    ?assertEqual({0, printed(Version)}, test_shell:run("'~ts/bin/dyntrace' --version", [Prefix])),
     %% The installed modules are compiled.
     ?assertMatch([_], filelib:wildcard(Prefix ++ "/lib/dyntrace/python/dyntrace_command/cli/__pycache__/main.*.pyc")),
     {ok, Manual} = file:read_file(Prefix ++ "/share/man/man1/dyntrace.1"),
     ?assertMatch({match, _}, re:run(Manual, "^\\.SS dyntrace nodes", [multiline])),
+    ?assertMatch({match, _}, re:run(Manual, [".TH DYNTRACE 1 [-\\d]+ \"dyntrace ", Version, "\" "])),
     {0, Completed} = test_shell:run("bash -c '. \"$0\"; COMP_WORDS=(dyntrace re); COMP_CWORD=1; _dyntrace; "
                                     "echo ${COMPREPLY[*]}' '~ts/share/bash-completion/completions/dyntrace'", [Prefix]),
     ?assertEqual(<<"record relay report request\n">>, Completed).

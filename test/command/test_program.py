@@ -13,11 +13,12 @@ from typing import Dict, List, Optional, Tuple
 
 import dyntrace_command
 from dyntrace_command.cli.subcommands import SUBCOMMANDS
+from dyntrace_command.host.tools import own_version
 
 PACKAGE = pathlib.Path(dyntrace_command.__file__).resolve().parent
 PROGRAM = PACKAGE.parent.parent / "bin" / "dyntrace"
-VERSION = f"dyntrace {dyntrace_command.VERSION}\n"
-HELP = (0, VERSION, "")
+DESCRIPTION = PROGRAM.parent.parent.parent / "src" / "dyntrace.app.src"
+HELP = (0, f"dyntrace {own_version()}\n", "")
 NOBODY = 65534
 
 
@@ -35,6 +36,8 @@ class Installed(unittest.TestCase):
         self.program = pathlib.Path(shutil.copy2(str(PROGRAM), str(self.own / "bin")))
         shutil.copytree(str(PACKAGE), str(self.own / "python" / PACKAGE.name),
                         ignore=shutil.ignore_patterns("__pycache__"))
+        (self.place / "src").mkdir()
+        shutil.copy2(str(DESCRIPTION), str(self.place / "src"))
         self.traps = self.place / "traps"
         self.traps.mkdir()
 
@@ -73,7 +76,21 @@ class Installed(unittest.TestCase):
         """Installed as by `make install`."""
         (self.own / "lib" / "dyntrace").mkdir(parents=True)
         (self.own / "python").rename(self.own / "lib" / "dyntrace" / "python")
+        (self.place / "src" / DESCRIPTION.name).rename(self.own / "lib" / "dyntrace" / DESCRIPTION.name)
         self.assertEqual(HELP, self.run_program())
+
+    def test_in_a_release(self) -> None:
+        """A release has the application's description, but not its source."""
+        (self.place / "src").rename(self.place / "ebin")
+        (self.place / "ebin" / DESCRIPTION.name).rename(self.place / "ebin" / "dyntrace.app")
+        self.assertEqual(HELP, self.run_program())
+
+    def test_without_description(self) -> None:
+        """A pipe in its place, which has no writer, does not delay the command."""
+        (self.place / "src" / DESCRIPTION.name).unlink()
+        self.assertEqual((0, "dyntrace unknown\n", ""), self.run_program())
+        os.mkfifo(str(self.place / "src" / DESCRIPTION.name))
+        self.assertEqual((0, "dyntrace unknown\n", ""), self.run_program())
 
     def test_imports_nothing_else(self) -> None:
         """It does not import from the current folder, the program's folder, PYTHONPATH, or the user's folder."""

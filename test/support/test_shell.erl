@@ -1,7 +1,7 @@
 %% Runs shell commands.
 -module(test_shell).
 
--export([run/2, said/1, os_pids/2, locked/2, project/0]).
+-export([run/2, said/1, os_pids/2, locked/2, project/0, version/0]).
 
 -define(LOCK_MS, 120000).
 
@@ -48,3 +48,9 @@ locked(File, Fun) ->
 -spec project() -> file:filename().
 project() ->
     filename:absname(filename:join(filename:dirname(code:which(dyntrace)), "../../../../..")).
+
+%% The project's version.
+-spec version() -> string().
+version() ->
+    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(project(), "src/dyntrace.app.src")),
+    proplists:get_value(vsn, Keys).

@@ -348,6 +348,7 @@ BT_PLUGIN_MODULE();
 BT_PLUGIN(dyntrace);
 BT_PLUGIN_DESCRIPTION("Pictures of recorded Erlang nodes");
 BT_PLUGIN_LICENSE("Apache-2.0");
+BT_PLUGIN_VERSION(DT_MAJOR, DT_MINOR, DT_PATCH, NULL);
 
 #define SINK(folder, name)                                                                         \
     BT_PLUGIN_SINK_COMPONENT_CLASS(name, consume);                                                 \

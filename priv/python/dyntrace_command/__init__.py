@@ -18,4 +18,3 @@ A package imports only from itself and from packages listed above it. `tools/imp
 It needs Python 3.6 and only the standard library. That version has no dataclasses, so structures are named tuples, and
 it evaluates annotations eagerly, so some are quoted.
 """
-VERSION = "0.1.0"

@@ -44,8 +44,7 @@ const range = (page) =>
 const cells = (page, table, column) =>
     page.$$eval(`#table-${table} tbody tr`, (rows, n) => rows.map((row) => row.cells[n].textContent), column);
 
-const labels = (page) =>
-    page.$$eval(".labels button:not(.fold)", (all) => all.map((label) => label.textContent));
+const labels = (page) => page.$$eval(".labels button:not(.fold)", (all) => all.map((label) => label.textContent));
 
 async function colours(page, options = {}) {
     const { PNG } = from(modules, "pngjs");
@@ -73,7 +72,7 @@ const checks = {
             tables: await page.evaluate(async () => {
                 const found = {};
                 for (const table of document.querySelectorAll(".table")) {
-                    for (let more; (more = table.querySelector("button.more")) && !more.hidden; ) more.click();
+                    for (let more; (more = table.querySelector("button.more")) && !more.hidden;) more.click();
                     found[table.id.slice(6)] = {
                         heads: [...table.querySelectorAll("th")].map((head) => head.textContent),
                         rows: [...table.querySelectorAll("tbody tr")].map((row) =>
@@ -257,7 +256,8 @@ const checks = {
     // Every text of the recording is hostile.
     async hostile(template, folder) {
         const hostile =
-            `</script><script>window.broken=1</script><img src=x onerror="window.broken=2"><!--\u2028\u202e\u0007]]>`;
+            `</script><script>window.broken=1</script><img src=x onerror="window.broken=2">` +
+            "<!--\u2028\u202e\u0007]]>";
         const { file, data } = filled(template, folder, { text: (text) => text + hostile });
         const long = "x".repeat(10000);
         data.report.log.push({ process: null, node: "n", time: null, level: "error", text: hostile + long });

@@ -8,7 +8,6 @@ import importlib
 import os
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from dyntrace_command import VERSION
 from dyntrace_command.cli import arguments
 from dyntrace_command.common.columns import COUNTED, SAMPLED
 from dyntrace_command.common.events import ALL, EVENT_GROUPS, OF_ALL, OF_CLUSTER, ON_REQUEST
@@ -17,6 +16,7 @@ from dyntrace_command.common.outputs import (CONTENTS, PARAMS, PROFILE_FILES, SI
                                              words_of)
 from dyntrace_command.common.relay_address import RELAY_PORT
 from dyntrace_command.common.trigger_causes import CAUSES
+from dyntrace_command.host.tools import own_version
 
 AT_MOST, KEEP = "10/hour", 20
 SNAPSHOTS = "dyntrace-snapshots"
@@ -187,7 +187,7 @@ SUBCOMMANDS = {
 def parser() -> argparse.ArgumentParser:
     """Returns a parser for the table."""
     main_parser = argparse.ArgumentParser(prog="dyntrace", description=DESCRIPTION, epilog=STATUS_HELP)
-    main_parser.add_argument("--version", action="version", version=f"dyntrace {VERSION}")
+    main_parser.add_argument("--version", action="version", version=f"dyntrace {own_version()}")
     commands = main_parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.required = True
     for name, row in SUBCOMMANDS.items():

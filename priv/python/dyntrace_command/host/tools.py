@@ -1,4 +1,5 @@
 """What is installed on the host: other programs, in supported versions, and the data of this package."""
+import contextlib
 import functools
 import os
 import re
@@ -8,6 +9,7 @@ from typing import List, NamedTuple, Tuple
 
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.host.execution import Program, run
+from dyntrace_command.host.files import read_regular
 
 # Seconds that a tool may take to print its version.
 VERSION_S = 10
@@ -65,6 +67,22 @@ OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.re
 def own_data(*path: str) -> str:
     """Returns the path of a file or folder that is installed with this package."""
     return os.path.join(OWN, *path)
+
+
+# Where the application's description with the version is: after `make install`, in a checkout, in a release.
+DESCRIPTIONS = ("dyntrace.app.src", "../src/dyntrace.app.src", "../ebin/dyntrace.app")
+DESCRIPTION_MOST = 1 << 16
+
+
+@functools.lru_cache(maxsize=None)
+def own_version() -> str:
+    """Returns the version of this package."""
+    for path in DESCRIPTIONS:
+        with contextlib.suppress(OSError):
+            found = re.search(rb'{vsn, *"([\w.+-]{1,40})"}', read_regular(own_data(path), DESCRIPTION_MOST))
+            if found:
+                return found.group(1).decode("ascii")
+    return "unknown"
 
 
 def own_program() -> List[str]:

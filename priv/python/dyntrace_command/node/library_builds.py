@@ -5,12 +5,11 @@ import glob
 import os
 from typing import Dict, Iterable, List, NamedTuple
 
-from dyntrace_command import VERSION
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.host.elf import Target, read_target
 from dyntrace_command.host.file_system import LIBRARY_MOST
 from dyntrace_command.host.files import read_regular
-from dyntrace_command.host.tools import OWN, own_data
+from dyntrace_command.host.tools import OWN, own_data, own_version
 from dyntrace_command.node.description import LIBRARY
 from dyntrace_command.node.node import Node
 
@@ -27,12 +26,18 @@ class Build(NamedTuple):
         """Returns {path in the application's folder: file}."""
         found = sorted(glob.glob(glob.escape(self.ebin) + "/*.beam")) + [f"{self.ebin}/dyntrace.app"]
         libraries = sorted(glob.glob(glob.escape(self.folder) + "/dyntrace*.so"))
-        return {**{f"dyntrace-{VERSION}/ebin/{os.path.basename(path)}": path for path in found},
-                **{f"dyntrace-{VERSION}/priv/{os.path.basename(path)}": path for path in libraries}}
+        folder = application_folder()
+        return {**{f"{folder}/ebin/{os.path.basename(path)}": path for path in found},
+                **{f"{folder}/priv/{os.path.basename(path)}": path for path in libraries}}
 
     def contents(self) -> Dict[str, bytes]:
         """Returns {path in the application's folder: contents}."""
         return {path: read_regular(file, LIBRARY_MOST) for path, file in self.files().items()}
+
+
+def application_folder() -> str:
+    """Returns the name of the application's folder."""
+    return f"dyntrace-{own_version()}"
 
 
 def modules_in(paths: Iterable[str]) -> List[str]:

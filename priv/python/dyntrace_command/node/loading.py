@@ -13,7 +13,6 @@ import socket
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
 
-from dyntrace_command import VERSION
 from dyntrace_command.common.external_terms import Atom, Term, text
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, plural, say
@@ -25,7 +24,7 @@ from dyntrace_command.host.sandbox import Rights
 from dyntrace_command.host.tools import own_program, shown as shown_version
 from dyntrace_command.node.container import Container
 from dyntrace_command.node.description import LOADED, PARENTS
-from dyntrace_command.node.library_builds import Build, build_for, modules_in
+from dyntrace_command.node.library_builds import Build, application_folder, build_for, modules_in
 from dyntrace_command.node.load_folder import Place, is_for, leftovers, new_name, why_not
 from dyntrace_command.node.node import Node, check_readable, find_node, pick
 from dyntrace_command.node.node_address import Way, check_lives, connect, no_answer, way_to
@@ -140,7 +139,7 @@ def load_here(node: Node, contents: Dict[str, bytes]) -> str:
         check_node(node, plan.build, connection)
         sweep(node)
         place = Place(node.inside, plan.parent, new_name(node.process))
-        folder = f"{place.path}/dyntrace-{VERSION}"
+        folder = f"{place.path}/{application_folder()}"
         try:
             # The folder is open now. If the node still lives, it is this node's folder.
             check_lives(node)
