@@ -41,6 +41,7 @@ help: ## print this list
 all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the commands)
 	@$(MAKE) -C c_src
 	@$(MAKE) -C viewer
+	@$(MAKE) -C scripts
 	@tools/build $(LIB)
 
 # `dyntrace load` copies this build into containers with musl, such as Alpine's. Of the system's headers, it sees only
@@ -257,6 +258,7 @@ PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
 # The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+	@$(MAKE) -C scripts
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
@@ -296,6 +298,7 @@ deps-lint: deps-%:
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
+	$(MAKE) -C scripts clean
 	rm -rf priv/beam priv/builds _build
 	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 

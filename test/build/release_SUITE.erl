@@ -132,6 +132,7 @@ moved(Config) ->
 boots(Config) ->
     Release = ?config(release, Config),
     Library = library(Release),
+    ?assert(filelib:is_regular(filename:join(filename:dirname(Library), "bpftrace/who_talks.bt"))),
     Nodes = [{Mode, start(Mode, Release)} || Mode <- ?MODES],
     [begin
          ?assertMatch({#{version := "0.1.0", library := Library, backends := #{usdt := available}}, Mode},
