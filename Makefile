@@ -41,6 +41,7 @@ help: ## print this list
 all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the commands)
 	@$(MAKE) -C c_src
 	@$(MAKE) -C viewer
+	@$(MAKE) -C scripts
 	@tools/build $(LIB)
 
 # `dyntrace load` copies this build into containers with musl, such as Alpine's. Of the system's headers, it sees only
@@ -259,6 +260,7 @@ PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name 
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
 VERSION  = $(shell sed -n 's/.*{vsn, "\(.*\)"}.*/\1/p' src/dyntrace.app.src)
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+	@$(MAKE) -C scripts
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
 	install -m 644 src/dyntrace.app.src $(SHIPPED)
@@ -312,6 +314,7 @@ deps-lint: deps-%:
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
+	$(MAKE) -C scripts clean
 	rm -rf priv/beam priv/builds _build compile_commands.json
 	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 

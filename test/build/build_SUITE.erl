@@ -63,8 +63,8 @@ arm64(Config) ->
 %% Without rebar3, `make' builds the same files as rebar3, in the same folders. The demo does not require rebar3.
 without_rebar3(Config) ->
     Folder = ?config(folder, Config),
-    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
-                            [test_shell:project(), Folder, Folder]),
+    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv scripts Makefile rebar.config '~ts' && "
+                            "cd '~ts' && rm -rf priv/*.so priv/bpftrace", [test_shell:project(), Folder, Folder]),
     %% With ccache, if available, because the same sources were compiled before.
     {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && "
                             "PATH=$PWD/bin make CC=\"$(command -v ccache) cc\" 2>&1", [Folder]),
@@ -72,6 +72,10 @@ without_rebar3(Config) ->
     Ebin = filename:dirname(code:which(dyntrace_app)),
     [?assertEqual(file:consult(filename:join(Ebin, File)), file:consult(filename:join([Build, "ebin", File])), File)
      || File <- ["dyntrace.app", "dyntrace.appup"]],
+    Scripts = fun(Project) -> [{filename:basename(File), file:read_file(File)}
+                               || File <- filelib:wildcard(Project ++ "/priv/bpftrace/*.bt")]
+              end,
+    ?assertEqual(Scripts(test_shell:project()), Scripts(Folder)),
     ?assertEqual({ok, "../../../../priv"}, file:read_link(filename:join(Build, "priv"))),
     {0, Says} = test_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
                                "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), "

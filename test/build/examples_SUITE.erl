@@ -43,8 +43,9 @@ end_per_testcase(_, Config) ->
 
 %% The first steps also make the libraries. The demo and the plain example run with this build.
 with_sources(Test, Folder, Config) when Test =:= first_step_rebar3; Test =:= first_step_mix ->
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts' && cd '~ts' && "
-                            "rm -rf c_src/obj viewer/obj priv/*.so priv/babeltrace2/*.so priv/beam",
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer scripts src tools priv rebar.config examples '~ts' && "
+                            "cd '~ts' && "
+                            "rm -rf c_src/obj viewer/obj priv/*.so priv/babeltrace2/*.so priv/bpftrace priv/beam",
                             [test_shell:project(), Folder, Folder]),
     [{folder, Folder} | Config];
 with_sources(Test, Folder, Config) when Test =:= mix; Test =:= mix_release ->
@@ -59,7 +60,7 @@ with_sources(_, _, Config) ->
 %% Copies the sources with their libraries, which make must find newer than the sources.
 copy_built(Folder) ->
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -a c_src viewer src tools priv rebar.config examples '~ts' && "
+    {0, _} = test_shell:run("cd '~ts' && cp -a c_src viewer scripts src tools priv rebar.config examples '~ts' && "
                             "rm -rf '~ts/priv/beam'", [test_shell:project(), Folder, Folder]),
     ok.
 
@@ -77,6 +78,7 @@ first_step_rebar3(Config) ->
                           "io:format(\"answers ~w 1 ~ts~n\", "
                           "[dyntrace:available(), maps:get(library, dyntrace:info())]), halt().\n"]),
     {0, Says} = rebar3_shell(App, 3),
+    ?assert(filelib:is_regular(filename:join(App, "_build/default/checkouts/dyntrace/priv/bpftrace/who_talks.bt"))),
     ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
 
 %% On OTP 25, rebar3's shell calls processes that may have ended meanwhile, and then ends before any script runs.

@@ -135,6 +135,7 @@ moved(Config) ->
 boots(Config) ->
     Release = ?config(release, Config),
     Library = library(Release),
+    ?assert(filelib:is_regular(filename:join(filename:dirname(Library), "bpftrace/who_talks.bt"))),
     Nodes = [{Mode, start(Mode, Release)} || Mode <- ?MODES],
     Version = test_shell:version(),
     [begin

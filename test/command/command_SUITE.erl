@@ -19,8 +19,8 @@ all() ->
     [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
      scripts, run_script, script_arguments, withheld, one_of_two, later_node,
      later_node_in_a_namespace, top, top_exact, top_on_a_terminal, request,
-     next_request, next_request_of_casts, default_report, unprivileged, failures, without_tracefs,
-     hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
+     request_through_processes, next_request, next_request_of_casts, default_report, unprivileged, failures,
+     without_tracefs, hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
      killed, stopped, interrupted_twice, old_python, from_the_node_without_python, from_the_node_wrongly,
      wrong_arguments, help, versions,
      installed,
@@ -830,6 +830,51 @@ request(Config) ->
     {5, None} = test_command:run(["request", ?config(os_pid, Config), "18", "--seconds", "1"]),
     ?assertMatch({match, _}, re:run(None, "no message with the label 18 .*\n  next: "
                                     ".*seq_trace:set_token\\(label, 18\\)")).
+
+%% A request waits 50 ms in the second of three processes. The first one also calls seq_trace:print/2.
+request_through_processes(Config) ->
+    {Works, Pays} = call(Config, fun() ->
+                                         Pays = spawn(?MODULE, pay, []),
+                                         {spawn(?MODULE, order, [Pays]), Pays}
+                                 end),
+    Command = test_command:start(["request", ?config(os_pid, Config), "19"]),
+    ok = test_command:await("waiting for messages with the label 19", Command),
+    until_traced(Config),
+    Asks = call(Config, fun() ->
+                                {Asks, Ref} = spawn_monitor(?MODULE, buy, [Works]),
+                                receive {'DOWN', Ref, process, Asks, normal} -> Asks end
+                        end),
+    {0, Output} = test_command:finish(Command),
+    {match, Rows} = re:run(Output, "^[ \\d]{10}[ \\d]{10}([ \\d]{10})  ( *<.*)$",
+                           [global, multiline, {capture, all_but_first, list}]),
+    {Asking, Working, Paying} =
+        call(Config, fun() -> {pid_to_list(Asks), pid_to_list(Works), pid_to_list(Pays)} end),
+    ?assertEqual([Asking ++ " -> " ++ Working ++ ": {order," ++ Asking ++ "}",
+                  "  " ++ Working ++ " receives",
+                  "  " ++ Working ++ " -> " ++ Paying ++ ": {pay," ++ Asking ++ "}",
+                  "    " ++ Paying ++ " receives",
+                  "    " ++ Paying ++ " -> " ++ Asking ++ ": paid",
+                  Asking ++ " receives",
+                  Asking ++ " says \"is done\""],
+                 [re:replace(Text, "> ?command_SUITE:\\w+/\\d", ">", [global, {return, list}]) || [_, Text] <- Rows],
+                 Output),
+    ?assertMatch({match, _}, re:run(Output, [Working, " command_SUITE:order/1 receives\n"])),
+    [Work, Pay, Ask] = [list_to_integer(string:trim(Us)) || [Us, _] <- Rows, string:trim(Us) =/= ""],
+    ?assert(Work >= 50000 andalso Pay < 50000 andalso Ask < 50000, Output).
+
+buy(Works) ->
+    [seq_trace:set_token(Flag, Value)
+     || {Flag, Value} <- [{label, 19}, {send, true}, {'receive', true}, {print, true}]],
+    Works ! {order, self()},
+    receive paid -> ok end,
+    _ = seq_trace:print(19, "is done"),
+    seq_trace:set_token([]).
+
+order(Pays) ->
+    receive {order, Who} -> receive after 50 -> Pays ! {pay, Who} end end.
+
+pay() ->
+    receive {pay, Who} -> Who ! paid end.
 
 %% The microseconds in the last lines.
 of_server(Output) ->

@@ -14,7 +14,7 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, names_come_later,
-     calls, call_latency, no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, request, gc_pauses, run_queue,
+     calls, call_latency, no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, gc_pauses, run_queue,
      spawn_rate, exits, dead_letters, spans, nodes, vm_events, in_a_container, page_bpftrace, page_perf, page_gdb,
      page_bcc].
 
@@ -41,9 +41,11 @@ end_per_testcase(_, Config) ->
         _ -> {fail, {undecoded, Undecoded}}
     end.
 
+%% Each script has a case, and is generated from the sources.
 every_script_is_here(_) ->
-    ?assertEqual([], [Name || File <- filelib:wildcard(filename:join(scripts(), "*.bt")),
-                              Name <- [list_to_atom(filename:basename(File, ".bt"))], not lists:member(Name, all())]).
+    Sources = filelib:wildcard(filename:join(test_shell:project(), "scripts/*.bt")),
+    ?assertEqual([filename:basename(File, ".bt") || File <- Sources] -- ["names"], names()),
+    ?assertEqual([], [Name || Name <- names(), not lists:member(list_to_atom(Name), all())]).
 
 %% Without the library's path, or with a wrong one, each script prints its usage.
 usage(_) -> ends_with_usage("", "").
@@ -437,56 +439,6 @@ heaps() ->
     {_, Info} = process_info(self(), garbage_collection_info),
     (proplists:get_value(heap_block_size, Info) + proplists:get_value(old_heap_block_size, Info))
         * erlang:system_info(wordsize) div 1024.
-
-%% A request waits 50 ms in the second of three processes.
-request(Config) ->
-    {Lines, {Asks, Works, Pays}} =
-        script(request, Config,
-               fun() ->
-                       Self = self(),
-                       Pays = spawn(fun() -> receive {pay, Who} -> Who ! paid end end),
-                       Works = spawn(fun() -> receive {order, Who} -> nap(50), Pays ! {pay, Who} end end),
-                       identity(Works, "shop_worker:init/1", ""),
-                       _ = seq_trace:set_system_tracer({dyntrace, []}),
-                       Asks = spawn(fun() ->
-                                            _ = [seq_trace:set_token(Flag, Value)
-                                                 || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true},
-                                                                      {print, true}]],
-                                            Works ! {order, self()},
-                                            receive paid -> ok end,
-                                            seq_trace:print(17, "is done"),
-                                            _ = seq_trace:set_token([]),
-                                            Self ! self()
-                                    end),
-                       receive Asks -> ok end,
-                       _ = seq_trace:set_system_tracer(false),
-                       {test_cases:text(Asks), test_cases:text(Works), test_cases:text(Pays)}
-               end,
-               fun(Now) -> {length(steps(Now)), length(named(Now))} =:= {7, 1} end),
-    Events = steps(Lines),
-    ?assertEqual([iolist_to_binary(What)
-                  || What <- [[Asks, " -> ", Works, "  {order,", Asks, "}"], ["  ", Works, " receives"],
-                              ["  ", Works, " -> ", Pays, "  {pay,", Asks, "}"], ["    ", Pays, " receives"],
-                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"],
-                              [Asks, " says \"is done\""]]],
-                 [What || {_, _, What} <- Events]),
-    ?assertEqual([[binary_to_list(Works), "shop_worker:init/1"]], named(Lines)),
-    Gaps = [Gap || {_, Gap, _} <- Events],
-    ?assertEqual(0, hd(Gaps)),
-    ?assert(lists:nth(3, Gaps) >= 50000, Gaps),
-    ?assertEqual([], [Gap || Gap <- lists:nthtail(3, Gaps), Gap >= 50000]),
-    {First, Last} = {element(1, hd(Events)), element(1, lists:last(Events))},
-    ?assert(abs(Last - First - lists:sum(Gaps)) =< length(Gaps), {First, Last, Gaps}).
-
-%% The steps of a request, sorted only by time, so that lines of one CPU and one microsecond stay in order.
-steps(Lines) ->
-    lists:keysort(1, [{binary_to_integer(Us), binary_to_integer(Gap), What}
-                      || Line <- Lines,
-                         {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$",
-                                                             [{capture, all_but_first, binary}])]]).
-
-named(Lines) ->
-    [Named || Line <- Lines, {match, Named} <- [matched(Line, "^ +\\d+ +\\[17\\] (\\S+) is (\\S+)$")]].
 
 has(Line, What) ->
     binary:match(Line, What) =/= nomatch.

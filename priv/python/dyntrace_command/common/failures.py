@@ -56,7 +56,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                 "root, files that the node's user chooses",
                 "write `ustack(raw)`, which prints addresses; `dyntrace profile` shows names"),
     "no_script": (MISSING, "no such script: {script}", "`dyntrace run` lists the scripts"),
-    "no_scripts": (MISSING, "no scripts in {places}", "install them: `make install`, or name a script's file"),
+    "no_scripts": (MISSING, "no scripts in {places}",
+                   "run `make` in the sources or `make install`, or name a script's file"),
     "no_vm": (NO_NODE, "no Erlang VM is visible in /proc on this host",
               "start the node; if you are in a container, run this command on the host, or share the host's PID "
               "namespace (`docker run --pid=host`, `hostPID`); run it as root if /proc hides the processes of other "
