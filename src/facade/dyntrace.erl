@@ -86,25 +86,25 @@
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
 %% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
 %% that make the VM produce it. The group `files', a part of the group `call', contains the calls of `prim_file'. The
-%% tag `any' stands for all tags of the group.
+%% tag `any' matches all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
                    doc := binary(),
                    backends := [backend()],
                    fields := [field()],
-                   kind := told | derived | never,
+                   kind := reported | derived | never,
                    events := [event()],
                    asks := [event()],
                    source => dyntrace_source:name(),
                    differs => binary(),
                    labels => pos_integer(),
                    row => pos_integer()}.
-%% `kind': whether the VM reports the event to tracers (`told'), the probe is inferred from other events (`derived'), or
-%% it never fires (`never'). `asks': further events that the probe's arguments require. `source': the part of the
+%% `kind': `reported' if the VM reports the event to tracers, `derived' if dyntrace infers it from other events, `never'
+%% if the probe never fires. `asks': further events that the probe's arguments require. `source': the part of the
 %% application that observes the event. `differs': what the probe lacks, compared with a VM that was built with USDT. An
-%% entry with `labels' stands for that many probes, whose names are `name' and a number, starting at 0. An entry with
-%% `row' stands for a probe array; the name of its first probe has no number. The `events' of annotations are empty.
+%% entry with `labels' describes that many probes, named `name' and a number, starting at 0. An entry with `row'
+%% describes a probe array; the name of its first probe has no number. The `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.
