@@ -171,7 +171,7 @@ def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Name
         return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel), sample.second)
     erlang = erlang or saved_frames(saved, place)
     if not erlang and sample.function:
-        erlang = [f"{clean(spelled(sample.function))} (taken up)"]
+        erlang = [f"{clean(spelled(sample.function))} (resumed)"]
     return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel), sample.second)
 
 
