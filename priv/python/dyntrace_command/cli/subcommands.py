@@ -65,7 +65,7 @@ UNPREPARED = argument("node", metavar="NODE", help="the node's name, the part of
 
 
 def events(but: str = "") -> Argument:
-    """Returns the argument --events; `but` names what else the subcommand's default leaves out."""
+    """Returns the argument --events; `but` describes what else the subcommand's default leaves out."""
     return argument("--events", type=arguments.event_groups, default=[], metavar="GROUP,...",
                     help=f"record only these groups: {', '.join(EVENT_GROUPS)}; the default leaves out "
                     f"{', '.join(OF_ALL + ON_REQUEST)}{but}; {ALL} leaves out only {', '.join(ON_REQUEST)}")
