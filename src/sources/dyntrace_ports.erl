@@ -19,7 +19,7 @@
 on(_, #{ports := none}) ->
     {on, none};
 on(_, _) ->
-    Asker = dyntrace_port_asker:ask(erlang:ports(), dyntrace_port_asker:new(fun tell/2)),
+    Asker = dyntrace_port_asker:ask(erlang:ports(), dyntrace_port_asker:new(fun set_port/2)),
     {on, dyntrace_port_asker:poll(Asker, ?ANSWER_MS)}.
 
 poll(_, none) ->
@@ -39,7 +39,7 @@ off(none) ->
 off(Asker) ->
     dyntrace_port_asker:stop(Asker).
 
-tell(Port, _) ->
+set_port(Port, _) ->
     case dyntrace_port_asker:info(Port) of
         {Owner, Name, _} -> dyntrace:set_port(Port, atom_of(Name), Owner);
         closed -> ok

@@ -77,7 +77,7 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
     Seen = maps:merge(Part, Again),
     {Leading, Waiting} = asked(leading(Seen),
                                [Waits || Waits = {Asker, _} <- Stuck, is_process_alive(Asker)]),
-    _ = [told(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
+    _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
     IsWhole = Rest =:= [] andalso Left =:= [],
     State#samples{rest = Left, watched = Leading, part = watched_once(IsWhole, Part, Seen), stuck = Waiting}.
 
@@ -85,7 +85,7 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
 watched_once(true, _, Seen) -> Seen;
 watched_once(false, Part, _) -> Part.
 
-told(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
+report_sample(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
     {Memory, Function} = case Answer of
                              none -> {Heap * erlang:system_info(wordsize), []};
                              {Bytes, Mfa, _, _} -> {Bytes, Mfa}
