@@ -7,10 +7,10 @@
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% From then on each event of those trace flags fires a probe that bpftrace, perf, SystemTap or gdb can attach to. While
-%% no consumer is attached, an event costs one call of `enabled'. docs/PROBES.md and {@link probes/0} list the probes
-%% and their arguments. OTP's runtime_tools has a module of the same name. If that module is loaded, the first command
-%% fails; the second succeeds, but no event is traced.
+%% From then on, each event of those trace flags fires a probe that bpftrace, perf, SystemTap or gdb can attach to.
+%% While no consumer is attached, an event costs one call of `enabled'. docs/PROBES.md and {@link probes/0} list the
+%% probes and their arguments. OTP's runtime_tools has a module of the same name. If that module is loaded, the first
+%% command fails; the second succeeds, but no event is traced.
 %%
 %% The callbacks follow the contract of `erl_tracer' in ERTS. They accept any arguments, never raise, and are not
 %% meant to be called directly.
@@ -340,7 +340,7 @@ stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
 
-%% @doc Calls the fun with a `seq_trace' token of that label. In recordings everything that the fun causes is one
+%% @doc Calls the fun with a `seq_trace' token of that label. In recordings, everything that the fun causes is one
 %% request: the messages that it sends, the messages that their receivers send in turn, also to other nodes, and the
 %% replies. Afterwards the previous token of the process is restored. Returns the result of the fun, or raises its
 %% exception.
@@ -348,7 +348,7 @@ stop(Name, Id, Start, Outcome) ->
 %% The token enables tracing of sends, receives and `seq_trace:print'. They are traced if the application runs and a
 %% consumer of the probes `seq_trace_send', `seq_trace_receive' or `seq_trace_print' is attached, or if there is another
 %% system tracer. A process that receives a message of the request keeps the token until it receives a message without
-%% one; all messages that it sends until then belong to the request. In recordings labels are texts; the command
+%% one; all messages that it sends until then belong to the request. In recordings, labels are texts; the command
 %% `dyntrace request LABEL' follows a request live. Raises `badarg' if the second argument is not a fun without
 %% arguments.
 -spec request(Label :: term(), fun(() -> Result)) -> Result.

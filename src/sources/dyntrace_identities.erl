@@ -30,9 +30,8 @@
 %% How often the process that reports the ports checks whether one of them does not answer.
 -define(POLL_MS, 100).
 
-%% There is no event for an accepted socket, or for the address to which a socket connects. Therefore new ports are
-%% reported once per second while a consumer is attached: at most MOST_NEW at a time, on nodes with at most MOST_PORTS
-%% ports.
+%% The VM reports neither accepted sockets nor the addresses to which sockets connect. Therefore new ports are reported
+%% once per second while a consumer is attached: at most MOST_NEW at a time, on nodes with at most MOST_PORTS ports.
 -define(NEW_PORTS_MS, 1000).
 -define(MOST_NEW, 200).
 -define(MOST_PORTS, 20000).
@@ -170,8 +169,8 @@ dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text =
                 nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
-%% Between dumps it hibernates, because the list of processes is garbage. A failure ends it; a repeated one is not
-%% logged.
+%% Between dumps it hibernates, because the list of processes has become garbage. A failure ends it; a repeated one is
+%% not logged.
 -spec run(#dumper{}) -> no_return().
 run(State = #dumper{ended = Ended}) ->
     try until_idle(State) of
@@ -241,7 +240,7 @@ ask_labels({ready, Labels}, State = #dumper{source = Source}) ->
     _ = Problem =/= none andalso (Source ! {?MODULE, self(), {labels, Problem}}),
     start_dump(State#dumper{labels = Labels}).
 
-%% LTTng enables the probes of a session one by one: there is no dump before one of them has something to report.
+%% LTTng enables the probes of a session one by one: a dump waits until one of them has something to report.
 start_dump(State = #dumper{allowed = Allowed}) ->
     case enabled(Allowed) -- [dump_start, dump_end] of
         [] -> State#dumper{phase = idle, again = false};

@@ -12,7 +12,7 @@
 %% How long tracing waits for the first answers: long enough for about 10,000 ports.
 -define(ANSWER_MS, 50).
 
-%% The maximal number of names that the application converts to atoms during the life of the node. The VM itself creates
+%% The maximum number of names that the application converts to atoms during the life of the node. The VM itself creates
 %% an atom for the name of each port that is opened while `ports' are traced.
 -define(MAX_NAMES, 1000).
 
