@@ -67,12 +67,12 @@ static gboolean equal_samples(gconstpointer a, gconstpointer b) {
 }
 
 struct dt_estimate *dt_estimate_new(void) {
-    static const struct dt_sink nobody;
+    static const struct dt_sink no_sink;
     static const struct dt_hooks nodes_alone = {.node_new = {dt_peers_new},
                                                 .node_free = {dt_peers_free}};
     struct dt_estimate *e = g_new0(struct dt_estimate, 1);
 
-    e->world = dt_world_new(&nobody, NULL, &nodes_alone);
+    e->world = dt_world_new(&no_sink, NULL, &nodes_alone);
     e->sent = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->delivered = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->names = g_string_chunk_new(4096);

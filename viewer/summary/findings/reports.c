@@ -53,8 +53,8 @@ static void long_queue(struct dt_summary *summary, const struct dt_pair *row, co
 static const struct {
     enum dt_probe probe;
     const int64_t *per_rule;
-    void (*tell)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
-                 const char *times);
+    void (*add)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
+                const char *times);
 } reports[] = {
     {DT_vm_long_schedule, &dt_limits.long_schedules.per_rule, long_schedule},
     {DT_vm_long_gc, &dt_limits.reported_collections.per_rule, long_gc},
@@ -72,7 +72,7 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
             continue;
         g_autofree char *name = dt_who_show_where(&summary->whos, row->from);
         g_autofree char *times = dt_counted(row->count, "time");
-        reports[n].tell(summary, row, name, times);
+        reports[n].add(summary, row, name, times);
         found++;
     }
 }
