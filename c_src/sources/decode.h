@@ -6,7 +6,7 @@
  * decode_erlang.c, those of the ports and drivers of erlang and org_erlang_otp in decode_ports.c.
  * parts.h has their common functions.
  *
- * Decoders run inside the traced process: see ARCHITECTURE.md, "Invariants of the callbacks".
+ * Decoders run inside the traced process: see ARCHITECTURE.md, "Callback invariants".
  */
 #ifndef DT_SOURCES_DECODE_H
 #define DT_SOURCES_DECODE_H

@@ -277,7 +277,7 @@ GC_DECODER(gc_major_end, gc_major__end, reclaimed)
  * The heap's size when the collection started. A process collects from start to end on one thread,
  * and no other process does so there meanwhile. Each probe compares with it once, so that an end
  * whose start was missed, because the probe was not enabled yet, is not compared with an older
- * collection. See ARCHITECTURE.md, "Invariants of the callbacks".
+ * collection. See ARCHITECTURE.md, "Callback invariants".
  */
 static _Thread_local struct {
     ERL_NIF_TERM tracee;

@@ -67,7 +67,7 @@ static bool get_binary_size(ErlNifEnv *env, ERL_NIF_TERM data, uint64_t *bytes) 
     return true;
 }
 
-enum { PIECES = 1000 }; /* counted at most */
+enum { PIECES = 1000 }; /* the maximum number that is counted */
 
 static bool get_vector_size(ErlNifEnv *env, ERL_NIF_TERM data, uint64_t *bytes) {
     ERL_NIF_TERM head;

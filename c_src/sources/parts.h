@@ -66,7 +66,7 @@ static inline bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uin
 }
 
 /* The node of a pid, port or reference. The runtime allocates memory for it: see ARCHITECTURE.md,
-   "Invariants of the callbacks". */
+   "Callback invariants". */
 bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);
 
 /* {send | 'receive' | print, {Previous,Current}, From, To, Message}: the term of a seq_trace event.

@@ -3,7 +3,7 @@
  *
  * They run inside the traced process or port, on its scheduler. They never raise, and accept any
  * arguments, because Erlang code may call them, too. For the state that they keep and the
- * allocations that they cause, see ARCHITECTURE.md, "Invariants of the callbacks".
+ * allocations that they cause, see ARCHITECTURE.md, "Callback invariants".
  */
 #ifndef DT_SOURCES_TRACER_H
 #define DT_SOURCES_TRACER_H
