@@ -206,10 +206,10 @@ plain(Config) ->
 demo(Config) ->
     test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("", Config),
-    told(Says),
+    check_summary(Says),
     %% The story has a bounded number of lines, and shows processes by name.
-    Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
-    ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
+    Story = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
+    ?assert(length(Story) > 50 andalso length(Story) < 150, length(Story)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)
      || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n",
                  "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
@@ -218,7 +218,7 @@ demo(Config) ->
 demo_verbose(Config) ->
     test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("VERBOSE=1", Config),
-    told(Says),
+    check_summary(Says),
     [begin
          {match, Lines} = re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=(?=.*<)"], [global]),
          ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
@@ -237,7 +237,7 @@ demo_by_lttng(Config) ->
     ok = file:change_mode(Bpftrace, 8#755),
     Says = demo("PATH=\"$PWD/bin\"", Config),
     ?assert(has(Says, <<"\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing\n">>)),
-    told(Says).
+    check_summary(Says).
 
 demo(Settings, Config) ->
     Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"]
@@ -246,7 +246,7 @@ demo(Settings, Config) ->
                                [?config(folder, Config), Settings, Paths]),
     Says.
 
-told(Says) ->
+check_summary(Says) ->
     Number = fun(Pattern) ->
                      {match, [N]} = re:run(Says, Pattern, [{capture, all_but_first, list}]),
                      list_to_integer(N)

@@ -6,7 +6,7 @@
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
 -module(test_cases).
 
--export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, text_of/1, location/1]).
+-export([probes/0, probes/1, run/1, comparable/1, traced/2, traced_pid/3, text/1, text_of/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, sum/2, collected/0, waits/0]).
 
 -define(TRACER, {tracer, dyntrace, []}).
@@ -100,7 +100,7 @@ run(process_scheduled) ->
                    [{process_scheduled, #{pid => text(Pid), entry => location(Where), type => atom_to_binary(Tag)}}
                     || {trace, _, Tag, Where} <- process_traced(Flags, fun waits/0)]
            end,
-    Pid = untold(Flags, fun waits/0),
+    Pid = traced_pid(Flags, fun waits/0),
     Tell(Pid);
 
 run(port_open) ->
@@ -439,7 +439,7 @@ run(process__unscheduled) ->
     [{process__unscheduled, #{p => P}} || {_, #{pid := P, type := <<"out", _/binary>>}} <- run(process_scheduled)];
 
 run(process__hibernate) ->
-    Pid = untold([running], fun() ->
+    Pid = traced_pid([running], fun() ->
                                     _ = erlang:send_after(5, self(), wake),
                                     erlang:hibernate(erlang, self, [])
                             end),
@@ -480,7 +480,7 @@ run(function__return) ->
 
 run(trace) ->
     Other = spawn(fun() -> receive stop -> ok end end),
-    Pid = untold([send, procs], fun() ->
+    Pid = traced_pid([send, procs], fun() ->
                                         true = link(Other),
                                         true = unlink(Other),
                                         Other ! {stop, "it"},
@@ -555,10 +555,10 @@ traced(Flags, Fun) ->
     receive {Pid, Result} -> {Pid, Result} end.
 
 %% Runs Fun in a separate process that dyntrace traces to its end.
-untold(Flags, Fun) ->
-    untold(Flags, Fun, []).
+traced_pid(Flags, Fun) ->
+    traced_pid(Flags, Fun, []).
 
-untold(Flags, Fun, State) ->
+traced_pid(Flags, Fun, State) ->
     {Pid, Ref} = start(Fun, [{tracer, dyntrace, State} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
@@ -569,7 +569,7 @@ process_traced(Flags, Fun) ->
     {Pid, Ref} = start(Fun, [{tracer, self()} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
-    told(Pid).
+    trace_messages(Pid).
 
 %% A process that waits until it is traced, and then runs Fun.
 start(Fun, TraceOptions) ->
@@ -589,8 +589,8 @@ delivered(Pid) ->
     Ref = erlang:trace_delivered(all),
     receive {trace_delivered, all, Ref} -> Pid end.
 
-told(Who) ->
-    receive Message when element(1, Message) =:= trace, element(2, Message) =:= Who -> [Message | told(Who)]
+trace_messages(Who) ->
+    receive Message when element(1, Message) =:= trace, element(2, Message) =:= Who -> [Message | trace_messages(Who)]
     after 0 -> []
     end.
 
@@ -600,7 +600,7 @@ port_life(Flags) ->
     {Owner, Port} = port_life(Flags, ?TRACER),
     {_, Other} = port_life(Flags, {tracer, self()}),
     _ = delivered(Other),
-    {Owner, Port, told(Other)}.
+    {Owner, Port, trace_messages(Other)}.
 
 port_life(Flags, Tracer) ->
     Self = self(),
@@ -709,7 +709,7 @@ sized() ->
 %% The events that a process tracer receives for a process that collects like the traced process.
 collected_alike() ->
     Flags = [garbage_collection],
-    Pid = untold(Flags, fun collected/0),
+    Pid = traced_pid(Flags, fun collected/0),
     {Pid, [{Tag, Info} || {trace, _, Tag, Info} <- process_traced(Flags, fun collected/0)]}.
 
 collections(Probe, Amount) ->

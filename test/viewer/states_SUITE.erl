@@ -146,7 +146,7 @@ a_suspended_writer(Config) ->
     ?assertMatch([_ | _], intervals(Pid, "waiting", Function, Config)),
     ?assertEqual([], runnable_in(Pid, Function, Config)).
 
-%% Both processes wait for the same time. As far as the scheduler can tell, one of them occupies a CPU.
+%% Both processes wait for the same time. For the scheduler, one of them occupies a CPU.
 dirty_schedulers(Config) ->
     #{<<"run_ns">> := Ran, <<"dirty_cpu_ns">> := 0, <<"dirty_io_ns">> := Io} = reported(dirty_io, Config),
     ?assert(Io >= ?DIRTY_MS * 1000000 andalso Ran < Io, {Io, Ran}),
@@ -156,8 +156,8 @@ dirty_schedulers(Config) ->
 %% Each port answers the call that hands it over; the answer is not a message.
 an_acceptor(Config) ->
     #{pid := Pid, queue := 0} = fact(acceptor, Config),
-    Told = [Line || Line <- ?config(lines, Config), is_about(Pid, Line), kind(Line) =:= "mailbox"],
-    ?assert(length(Told) >= ?CONNECTIONS, Told),
+    Found = [Line || Line <- ?config(lines, Config), is_about(Pid, Line), kind(Line) =:= "mailbox"],
+    ?assert(length(Found) >= ?CONNECTIONS, Found),
     ?assertEqual(0, mailbox(Pid, Config)).
 
 answers_by_messages(Config) ->
