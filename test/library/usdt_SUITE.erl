@@ -263,8 +263,8 @@ max_heap_size(Config) ->
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
     _ = test_bpftrace:stop(Consumer).
 
-%% When the budget is overdrawn, `enabled' returns `discard', so the VM makes no event. Events for
-%% which the VM has not called `enabled' do not fire. Each counts once. Events without a consumer, and those of another tracer, do not count.
+%% When the budget is overdrawn, `enabled' returns `discard', so the VM makes no event. Events for which the VM has not
+%% called `enabled' do not fire. Each counts once. Events without a consumer, and those of another tracer, do not count.
 overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
     Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_autotracer, self()]) end,
