@@ -7,7 +7,7 @@
 
 -type op() :: #{name := term(),
                 flags := [atom()],
-                tracee => process | port,          % the process, unless told, or the port that it opens
+                tracee => process | port,          % the process (default), or the port that it opens
                 events := pos_integer(),           % per operation
                 times => pos_integer(),            % repetitions, if it is not repeated for a while
                 new := fun(() -> fun(() -> term()))}.

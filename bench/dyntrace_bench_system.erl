@@ -84,7 +84,7 @@ in_state({Row, _, Args}, _, Loaded, Folder) ->
     Figures = published(Row, Loaded),
     ok = test_command:signal("INT", Command),
     {_, _} = test_command:finish(Command),
-    ok = test_wait:until("nobody is attached", "off", fun() -> observed:following(Loaded) end),
+    ok = test_wait:until("no consumer is attached", "off", fun() -> observed:following(Loaded) end),
     _ = file:del_dir_r(Folder),
     Figures.
 

@@ -2,7 +2,7 @@
 %% system's processes and functions; everything else comes from the events.
 -module(demo_story).
 
--export([new/0, tell/2, show/2, facts/1]).
+-export([new/0, add/2, show/2, facts/1]).
 -export_type([story/0, facts/0]).
 
 -record(story, {names = #{} :: #{binary() => binary()},     % pid => the name that it has registered
@@ -21,8 +21,8 @@ new() ->
     #story{}.
 
 %% The event's line, or none if the event is not part of the story.
--spec tell(demo_events:event(), story()) -> {iodata() | none, story()}.
-tell({Ns, Probe, Fields}, Story) ->
+-spec add(demo_events:event(), story()) -> {iodata() | none, story()}.
+add({Ns, Probe, Fields}, Story) ->
     Known = names(Probe, Fields, Story),
     case event(Probe, Fields, Ns, Known) of
         none -> {none, Known};

@@ -29,7 +29,7 @@ with_bpftrace() ->
                                                   strlen => Strlen}),
     System = live(),
     %% bpftrace drops unread events when it is interrupted.
-    ok = test_wait:until("the system's exit is told", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
+    ok = test_wait:until("the system's exit is reported", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
     _ = test_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
     receive
@@ -125,10 +125,10 @@ new_page() ->
 print(Event = {Ns, _, _}, {none, Story}) ->
     print(Event, {Ns, Story});
 print(Event = {Ns, _, _}, {Began, Story}) ->
-    {Told, Next} = demo_story:tell(Event, Story),
+    {Text, Next} = demo_story:add(Event, Story),
     Line = case verbose() of
                true -> demo_events:to_line(Event, fun(Value) -> demo_story:show(Value, Next) end);
-               false -> Told
+               false -> Text
            end,
     _ = [io:put_chars([io_lib:format("~8.3f  ", [(Ns - Began) / 1.0e9]), Line, $\n]) || Line =/= none],
     {Began, Next}.
@@ -140,7 +140,7 @@ header(Tracer, When) ->
     #{library := Library} = dyntrace:info(),
     io:format(
       "~ndyntrace: a stock Erlang VM (OTP ~s, ERTS ~s), traced by ~s.~n~n"
-      "  What runs    a supervisor with workers: a customer who calls a clerk and spawns a process for each~n"
+      "  The system   a supervisor with workers: a customer who calls a clerk and spawns a process for each~n"
       "               order, a gambler who crashes at each third roll and is restarted, a typist with a port,~n"
       "               a caller and a listener with a socket; ~b rounds of each~n"
       "  Traced by    erlang:trace(new, true, [~s, {tracer, dyntrace, []}])~n"
@@ -155,7 +155,7 @@ header(Tracer, When) ->
 
 %% All numbers come from the events, except those in the last line, which the system has counted itself.
 summary(Events) ->
-    Story = lists:foldl(fun(Event, Before) -> element(2, demo_story:tell(Event, Before)) end, demo_story:new(), Events),
+    Story = lists:foldl(fun(Event, Before) -> element(2, demo_story:add(Event, Before)) end, demo_story:new(), Events),
     io:format("~n~b events.~n", [length(Events)]),
     verbose() andalso counts([Probe || {_, Probe, _} <- Events]),
     #{answers := Answers, processes := Processes, restarts := Restarts, crashes := Crashes, rolls := Rolls,
