@@ -44,7 +44,7 @@ head() ->
     Lines = [line("sed -n 's/^model name.*: //p' /proc/cpuinfo"), VM, line("uname -sr | sed 's/-.*//'"),
              line("lttng --version"), line("bpftrace --version"), line("date -u +%Y-%m-%d")],
     ["# What it costs\n\n"
-     "Written by `make bench`. Figures are medians of rounds, unless told otherwise; compare them only within a "
+     "Written by `make bench`. Figures are medians of rounds, unless stated otherwise; compare them only within a "
      "table.\n\n",
      [["- ", Line, "\n"] || Line <- Lines], "\n"].
 

@@ -34,8 +34,9 @@ settings(#{daemon := Daemon, folder := Folder}) ->
     Figure = fun(Title, Column) -> maps:get({Title, Column}, Figures) end,
     {{"What settings cost",
       io_lib:format(
-        "A small send that LTTng records to disk, in untraced sends of ~s ns, which are measured in turn with it.\n"
-        "Lost: of ~s in a row, by one process at full speed, those for which no sub-buffer was free.\n"
+        "The time of a small send that LTTng records to disk, in multiples of an untraced send (~s ns); both are\n"
+        "measured alternately. Lost: the share of ~s consecutive sends, by one process at full speed, for which\n"
+        "no sub-buffer was free.\n"
         "Written by `make bench TABLES=settings` on ~s.",
         [ns(Figure(?DEFAULT, untraced_ns)), count(?SENDS), dyntrace_bench_results:line("date -u +%Y-%m-%d")]),
       ["setting", "untraced sends", "compared with", "ratio", "lost"],

@@ -32,9 +32,10 @@ not_measured(Missing) ->
 
 about() ->
     io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
-                  "consumes. ~s messages, ~b times, in turn with the other rows; CPU time is that of the server's "
-                  "process. It runs with `+JPperf true`, untouched too. As many messages before are not counted: "
-                  "meanwhile the node dumps its names for a command that has just started, some 50 ms of CPU.",
+                  "consumes. ~s messages, ~b times, alternating with the other rows. CPU time is that of the server's "
+                  "process, which always runs with `+JPperf true`. As many messages before them are not counted, "
+                  "because the node then dumps its names for a command that has just started, which takes some 50 ms "
+                  "of CPU time.",
                   [count(?MESSAGES), ?ROUNDS]).
 
 %% {Row, Title, the command that observes it}
@@ -83,7 +84,7 @@ in_state({Row, _, Args}, _, Loaded, Folder) ->
     Figures = published(Row, Loaded),
     ok = test_command:signal("INT", Command),
     {_, _} = test_command:finish(Command),
-    ok = test_wait:until("nobody is attached", "off", fun() -> observed:following(Loaded) end),
+    ok = test_wait:until("no consumer is attached", "off", fun() -> observed:following(Loaded) end),
     _ = file:del_dir_r(Folder),
     Figures.
 

@@ -39,7 +39,7 @@ static bool is_process(int memory, word address, ERL_NIF_TERM pid) {
     return address && read_words(memory, address, &first, 1) == 1 && first == pid;
 }
 
-/* The only offset in the thread's structure that has the value; 0 if there are none or several. */
+/* The only offset in the thread's structure that has the value; 0 if not exactly one has it. */
 static unsigned slot_of(const word *thread, unsigned count, word value) {
     unsigned slot = 0;
 

@@ -16,10 +16,10 @@ enum { DT_LABELS = DT_LAST_LABEL + 1 };
 enum { DT_ROW = DT_LAST_OF_ROW + 1 };
 
 enum {
-    /* The maximal size of the text of a term, including the "..." of a cut one. */
+    /* The maximum size of the text of a term, including the "..." of a cut one. */
     DT_TERM_MAX = 256,
 
-    /* The maximal size of a string that a program passes. */
+    /* The maximum size of a string that a program passes. */
     DT_STRING_MAX = 1024,
 };
 

@@ -46,7 +46,7 @@ const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES] = {
 
 #define ON(backend)
 #define AS(kind) , &atom_##kind
-#define PROBE(name, provider, backends, ...) SECOND(~backends, &atom_told, ~),
+#define PROBE(name, provider, backends, ...) SECOND(~backends, &atom_reported, ~),
 const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES] = {
 #include "catalogue/probes.def"
 };

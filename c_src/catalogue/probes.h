@@ -42,7 +42,7 @@ extern const struct dt_probe_info dt_probes[DT_PROBES];
 /* The source that reports the events; NULL: they are trace events or annotations. */
 extern const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES];
 
-/* told | derived | never */
+/* reported | derived | never */
 extern const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES];
 
 #endif

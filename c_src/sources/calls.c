@@ -15,7 +15,7 @@ _Atomic int64_t dt_calls_left = DT_CALLS_INFINITE;
 enum {
     SLOTS_LOG2 = 13,
     SLOTS = 1 << SLOTS_LOG2,
-    STEPS = 32, /* the maximal distance of a function from its first slot */
+    STEPS = 32, /* the maximum distance of a function from its first slot */
     FREE = 0,
     TAKEN = 1, /* no term has this value */
 };

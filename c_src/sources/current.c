@@ -21,12 +21,12 @@ enum { PID_SIZE = 32, ENTRY_SIZE = 96 };
 struct current {
     char pid[PID_SIZE];
     char entry[ENTRY_SIZE];
-    int64_t told; /* when the thread last reported the address, in ns */
+    int64_t reported; /* when the thread last reported the address, in ns */
 };
 
 static _Thread_local struct current own;
 
-enum { TELL_EVERY_NS = 100 * 1000 * 1000 };
+enum { REPORT_EVERY_NS = 100 * 1000 * 1000 };
 
 static void put(char *to, size_t size, const char *text) {
     size_t length = strnlen(text, size - 1);
@@ -52,7 +52,8 @@ static int64_t now(void) {
 enum dt_decoded dt_decode_current(struct dt_traced *trace, union dt_event *event) {
     int64_t time = now();
 
-    /* First, so that a process that cannot be decoded is shown as none, not as the previous one. */
+    /* First, so that if the process cannot be decoded, none is shown instead of the previous one.
+     */
     put(own.pid, PID_SIZE, "-");
     if (trace->type[0] == 'i') {
         const char *pid, *entry;
@@ -62,9 +63,9 @@ enum dt_decoded dt_decode_current(struct dt_traced *trace, union dt_event *event
         put(own.entry, ENTRY_SIZE, entry);
         put(own.pid, PID_SIZE, pid);
     }
-    if (time - own.told < TELL_EVERY_NS)
+    if (time - own.reported < REPORT_EVERY_NS)
         return DT_NO_EVENT;
-    own.told = time;
+    own.reported = time;
     event->process_current.place = (uintptr_t)&own;
     return DT_DECODED;
 }

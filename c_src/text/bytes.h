@@ -28,7 +28,7 @@ extern struct dt_byte dt_bytes_as_number[DT_BYTES];
 bool dt_bytes_calibrate(ErlNifEnv *env);
 
 /* The bitwise or of the kinds of these bytes in a binary, up to the first unprintable one;
-   DT_UNPRINTABLE if there are none, because an empty binary is not a string. */
+   DT_UNPRINTABLE if `n` is 0, because an empty binary is not a string. */
 unsigned dt_bytes_kind(const unsigned char *bytes, size_t n);
 
 #endif

@@ -6,7 +6,7 @@
  * reuses an atom's number, and %T writes a local pid or port from the bits of the word. Neither the
  * end of a process nor a new node name changes them. Terms that point to a heap are never cached.
  *
- * Each thread has its own table, so there is no lock. Its size is fixed: a new text replaces the
+ * Each thread has its own table, so it needs no lock. Its size is fixed: a new text replaces the
  * one in its entry. The texts end in NUL.
  */
 #ifndef DT_TEXT_CACHE_H

@@ -69,7 +69,7 @@ static const char *put_cut(struct dt_text *text, const char *s, size_t n, bool a
     return dt_put_cut_end(text, start, DT_STRING_MAX, all);
 }
 
-/* Extra bytes beyond the maximal text, so that a character that is split at the end is beyond the
+/* Extra bytes beyond the longest text, so that a character that is split at the end is beyond the
  * text. */
 enum { BEYOND = 8 };
 

@@ -1,6 +1,6 @@
 /*
- * Any term as text. There is no recursion: open parts are on a stack, and the text of a term that
- * is nested deeper than the stack is cut anyway. Every step appends at least one byte, and the
+ * Any term as text. It does not recurse: open parts are on a stack, and the text of a term that is
+ * nested deeper than the stack is cut anyway. Every step appends at least one byte, and the
  * first step that exceeds DT_TERM_MAX is the last.
  */
 #include "text/term.h"

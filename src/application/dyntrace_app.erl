@@ -45,7 +45,7 @@ resume() ->
     Worker = worker(),
     logged(if_running(fun() -> started(Worker) end)).
 
-%% Starts the worker if there is none: the reason why it could not start may no longer exist.
+%% Starts the worker if it does not run: the reason why it could not start may no longer exist.
 -spec work() -> ok | {error, term()}.
 work() ->
     case whereis(?WORKER) of

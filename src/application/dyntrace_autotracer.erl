@@ -35,7 +35,7 @@ start_link(Config) ->
 follow(Config) ->
     gen_server:call(?MODULE, {follow, Config}, infinity).
 
-%% Also works while there is no worker: the next worker reads the persisted setting.
+%% Also works while the worker does not run: the next worker reads the persisted setting.
 -spec unfollow() -> ok.
 unfollow() ->
     ok = dyntrace_settings:put(following, false),

@@ -9,7 +9,8 @@
 
 -define(SECOND, 1000).
 
-%% An overload begins with a pause, and ends after a second without skipped events. Its begin and its end are logged.
+%% An overload begins with a pause, and ends after a second without skipped events. Its beginning and its end are
+%% logged.
 -record(budget, {events,
                  %% When the pause ends, or the budget is replenished.
                  until,

@@ -94,9 +94,9 @@ why_functions([{Mfa, Spec} | Functions]) ->
 why_functions([_ | Functions]) -> why_functions(Functions);
 why_functions(_) -> "".
 
-%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the
-%% most keys that each process is asked for; the largest budget; the most events of logger; the greatest number that a
-%% 32-bit VM takes as a threshold.
+%% The maximum number of names or functions; the shortest and the longest interval, an hour; the longest time between
+%% dumps, a day, in seconds; the maximum number of keys that each process is asked for; the largest budget; the maximum
+%% number of logger's events; the largest number that a 32-bit VM takes as a threshold.
 -define(MAX_NAMES, 1000).
 -define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).
@@ -191,6 +191,6 @@ is_pattern(_) ->
 is_any_arity('_') -> true;
 is_any_arity(A) -> is_integer(A) andalso A >= 0 andalso A =< 255.
 
-%% Without the library there are no probes to compare with.
+%% Without the library, the probes are unknown.
 are_probes(_, []) -> true;
 are_probes(Names, Probes) -> Names -- [Name || #{name := Name} <- Probes] =:= [].

@@ -16,10 +16,11 @@
                     number := [0..63], serial := [0..63]}
                 | unknown.
 
-%% Nested calls of an asking process, which its stack frames must show.
+%% The nested calls of an asking process, which must show in its stack frames.
 -define(DEPTHS, [3, 4, 5, 6]).
 
-%% Sends `{dyntrace_layout, layout()}' to the worker, once. Asynchronous, because dirty schedulers may be busy for long.
+%% Sends `{dyntrace_layout, layout()}' to the worker, once. Asynchronous, because dirty schedulers may be busy for a
+%% long time.
 -spec learn(pid()) -> pid().
 learn(Worker) ->
     spawn_opt(?MODULE, learned, [Worker], [link]).

@@ -24,7 +24,7 @@ put(Key, Value) ->
     true = ets:insert(?TABLE, {Key, Value}),
     ok.
 
-%% If the application does not run, there is no table, and the default is returned.
+%% Without the application, the table does not exist, and the default is returned.
 -spec get(key(), Default) -> term() | Default.
 get(Key, Default) ->
     try ets:lookup_element(?TABLE, Key, 2)

@@ -12,14 +12,14 @@
 %% How long tracing waits for the first answers: long enough for about 10,000 ports.
 -define(ANSWER_MS, 50).
 
-%% The maximal number of names that the application converts to atoms during the life of the node. The VM itself creates
+%% The maximum number of names that the application converts to atoms during the life of the node. The VM itself creates
 %% an atom for the name of each port that is opened while `ports' are traced.
 -define(MAX_NAMES, 1000).
 
 on(_, #{ports := none}) ->
     {on, none};
 on(_, _) ->
-    Asker = dyntrace_port_asker:ask(erlang:ports(), dyntrace_port_asker:new(fun tell/2)),
+    Asker = dyntrace_port_asker:ask(erlang:ports(), dyntrace_port_asker:new(fun set_port/2)),
     {on, dyntrace_port_asker:poll(Asker, ?ANSWER_MS)}.
 
 poll(_, none) ->
@@ -39,7 +39,7 @@ off(none) ->
 off(Asker) ->
     dyntrace_port_asker:stop(Asker).
 
-tell(Port, _) ->
+set_port(Port, _) ->
     case dyntrace_port_asker:info(Port) of
         {Owner, Name, _} -> dyntrace:set_port(Port, atom_of(Name), Owner);
         closed -> ok

@@ -7,10 +7,10 @@
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% From then on each event of those trace flags fires a probe that bpftrace, perf, SystemTap or gdb can attach to. While
-%% no consumer is attached, an event costs one call of `enabled'. docs/PROBES.md and {@link probes/0} list the probes
-%% and their arguments. OTP's runtime_tools has a module of the same name. If that module is loaded, the first command
-%% fails; the second succeeds, but no event is traced.
+%% From then on, each event of those trace flags fires a probe that bpftrace, perf, SystemTap or gdb can attach to.
+%% While no consumer is attached, an event costs one call of `enabled'. docs/PROBES.md and {@link probes/0} list the
+%% probes and their arguments. OTP's runtime_tools has a module of the same name. If that module is loaded, the first
+%% command fails; the second succeeds, but no event is traced.
 %%
 %% The callbacks follow the contract of `erl_tracer' in ERTS. They accept any arguments, never raise, and are not
 %% meant to be called directly.
@@ -86,25 +86,25 @@
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
 %% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
 %% that make the VM produce it. The group `files', a part of the group `call', contains the calls of `prim_file'. The
-%% tag `any' stands for all tags of the group.
+%% tag `any' matches all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
                    doc := binary(),
                    backends := [backend()],
                    fields := [field()],
-                   kind := told | derived | never,
+                   kind := reported | derived | never,
                    events := [event()],
                    asks := [event()],
                    source => dyntrace_source:name(),
                    differs => binary(),
                    labels => pos_integer(),
                    row => pos_integer()}.
-%% `kind': whether the VM reports the event to tracers (`told'), the probe is inferred from other events (`derived'), or
-%% it never fires (`never'). `asks': further events that the probe's arguments require. `source': the part of the
+%% `kind': `reported' if the VM reports the event to tracers, `derived' if dyntrace infers it from other events, `never'
+%% if the probe never fires. `asks': further events that the probe's arguments require. `source': the part of the
 %% application that observes the event. `differs': what the probe lacks, compared with a VM that was built with USDT. An
-%% entry with `labels' stands for that many probes, whose names are `name' and a number, starting at 0. An entry with
-%% `row' stands for a probe array; the name of its first probe has no number. The `events' of annotations are empty.
+%% entry with `labels' describes that many probes, named `name' and a number, starting at 0. An entry with `row'
+%% describes a probe array; the name of its first probe has no number. The `events' of annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.
@@ -346,7 +346,7 @@ stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
 
-%% @doc Calls the fun with a `seq_trace' token of that label. In recordings everything that the fun causes is one
+%% @doc Calls the fun with a `seq_trace' token of that label. In recordings, everything that the fun causes is one
 %% request: the messages that it sends, the messages that their receivers send in turn, also to other nodes, and the
 %% replies. Afterwards the previous token of the process is restored. Returns the result of the fun, or raises its
 %% exception.
@@ -354,7 +354,7 @@ stop(Name, Id, Start, Outcome) ->
 %% The token enables tracing of sends, receives and `seq_trace:print'. They are traced if the application runs and a
 %% consumer of the probes `seq_trace_send', `seq_trace_receive' or `seq_trace_print' is attached, or if there is another
 %% system tracer. A process that receives a message of the request keeps the token until it receives a message without
-%% one; all messages that it sends until then belong to the request. In recordings labels are texts; the command
+%% one; all messages that it sends until then belong to the request. In recordings, labels are texts; the command
 %% `dyntrace request LABEL' follows a request live. Raises `badarg' if the second argument is not a fun without
 %% arguments.
 -spec request(Label :: term(), fun(() -> Result)) -> Result.

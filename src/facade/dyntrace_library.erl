@@ -111,7 +111,7 @@ path() ->
                          [] -> lists:last(["dyntrace.so" | Files])
                      end).
 
-%% The application's folder is last: if there is no library, the error names that folder.
+%% The application's folder is last: if the library does not exist, the error names that folder.
 priv_dirs() ->
     Beams = [code:where_is_file("dyntrace.beam"), code:where_is_file("dyntrace_app.beam"), code:which(dyntrace_app)],
     [Dir || Beam <- Beams, is_list(Beam), Dir <- beside(filename:dirname(Beam))]

@@ -16,7 +16,7 @@
 -type tag() :: binary() | undefined.
 
 -type data() :: true | {Flags :: non_neg_integer(), binary() | []}.
-%% The argument of {@link restore/1}: `true' if there was no tag.
+%% The argument of {@link restore/1}: `true' if the process had no tag.
 
 %% Keys of the process dictionary: the process's own tag, and whether it is spread.
 -define(TAG, '$dyntrace_tag').

@@ -30,9 +30,8 @@
 %% How often the process that reports the ports checks whether one of them does not answer.
 -define(POLL_MS, 100).
 
-%% There is no event for an accepted socket, or for the address to which a socket connects. Therefore new ports are
-%% reported once per second while a consumer is attached: at most MOST_NEW at a time, on nodes with at most MOST_PORTS
-%% ports.
+%% The VM reports neither accepted sockets nor the addresses to which sockets connect. Therefore new ports are reported
+%% once per second while a consumer is attached: at most MOST_NEW at a time, on nodes with at most MOST_PORTS ports.
 -define(NEW_PORTS_MS, 1000).
 -define(MOST_NEW, 200).
 -define(MOST_PORTS, 20000).
@@ -160,7 +159,7 @@ now_ms() ->
                  probes = [] :: [atom()],
                  %% The process that reports the ports, and whether it is doing so.
                  ports :: pid(),
-                 is_telling = false :: boolean(),
+                 is_reporting = false :: boolean(),
                  calls :: dyntrace_initial_calls:calls(),
                  labels :: dyntrace_labels:labels(),
                  nodes :: dyntrace_node_identities:nodes()}).
@@ -176,8 +175,8 @@ dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text =
                 nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
-%% Between dumps it hibernates, because the list of processes is garbage. A failure ends it; a repeated one is not
-%% logged.
+%% Between dumps it hibernates, because the list of processes has become garbage. A failure ends it; a repeated one is
+%% not logged.
 -spec run(#dumper{}) -> no_return().
 run(State = #dumper{ended = Ended}) ->
     try until_idle(State) of
@@ -210,12 +209,12 @@ handle({timeout, _, every}, State = #dumper{every = Every}) ->
     handle(dump, State);
 handle({timeout, _, next}, State = #dumper{phase = Phase}) ->
     next(Phase, State);
-handle({told_ports, Ports}, State = #dumper{ports = Ports}) ->
-    State#dumper{is_telling = false};
+handle({reported_ports, Ports}, State = #dumper{ports = Ports}) ->
+    State#dumper{is_reporting = false};
 handle(Message, State = #dumper{calls = Calls, labels = Labels}) ->
     case dyntrace_initial_calls:message(Message, Calls) of
         {answer, Pid, Identity, New} ->
-            _ = told_again(Pid, Identity, State),
+            _ = report_again(Pid, Identity, State),
             State#dumper{calls = New};
         {no_answer, New} ->
             State#dumper{calls = New};
@@ -266,29 +265,29 @@ start_dump(State = #dumper{allowed = Allowed}) ->
 enabled(Allowed) ->
     ours([Name || #{name := Name} <- dyntrace:listeners(), Allowed =:= all orelse lists:member(Name, Allowed)]).
 
-start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_telling = IsTelling}) ->
+start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_reporting = IsReporting}) ->
     Id = dyntrace_settings:get(dumps, 0) + 1,
     ok = dyntrace_settings:put(dumps, Id),
     Probes = of_processes(Enabled),
     Processes = [Pid || Probes =/= [], Pid <- processes()],
     ok = dyntrace:report(dump_start, {Id, length(Processes)}),
-    TellPorts = not IsTelling andalso lists:member(port_identity, Enabled),
-    _ = [Ports ! tell || TellPorts],
-    Told = case lists:member(node_identity, Enabled) of
-               true -> dyntrace_node_identities:tell(Nodes);
-               false -> Nodes
-           end,
-    paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Told,
+    ReportPorts = not IsReporting andalso lists:member(port_identity, Enabled),
+    _ = [Ports ! report || ReportPorts],
+    Reported = case lists:member(node_identity, Enabled) of
+                   true -> dyntrace_node_identities:report_all(Nodes);
+                   false -> Nodes
+               end,
+    paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Reported,
                         probes = Probes,
-                        is_telling = IsTelling orelse TellPorts, again = false}).
+                        is_reporting = IsReporting orelse ReportPorts, again = false}).
 
 paused(State) ->
     _ = erlang:start_timer(?PAUSE_MS, self(), next),
     State.
 
 next(Dump = #dump{rest = [], id = Id, count = Count, until = Until},
-     State = #dumper{calls = Calls, is_telling = IsTelling}) ->
-    case not IsTelling orelse now_ms() >= Until of
+     State = #dumper{calls = Calls, is_reporting = IsReporting}) ->
+    case not IsReporting orelse now_ms() >= Until of
         true ->
             ok = dyntrace:report(dump_end, {Id, Count}),
             paused(State#dumper{phase = {purge, dyntrace_initial_calls:purge(Id, Calls)}});
@@ -308,7 +307,7 @@ batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{cal
     case cheap(Pid) of
         {Parent, Call, Name} ->
             {Initial, Label, New} = dyntrace_initial_calls:of_process(Pid, Call, Id, Calls),
-            told(Pid, Parent, Initial, Name, Label, State),
+            report_identity(Pid, Parent, Initial, Name, Label, State),
             batch(N - 1, Rest, Dump#dump{count = Count + 1}, State#dumper{calls = New});
         gone ->
             batch(N - 1, Rest, Dump, State)
@@ -329,14 +328,14 @@ cheap(Pid) ->
 or_empty(undefined) -> [];
 or_empty(Parent) -> Parent.
 
-told_again(Pid, {Initial, Label}, State) ->
+report_again(Pid, {Initial, Label}, State) ->
     case cheap(Pid) of
-        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label, State);
+        {Parent, _, Name} -> report_identity(Pid, Parent, Initial, Name, Label, State);
         gone -> ok
     end.
 
 %% Name is [] for a process without a name.
-told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes}) ->
+report_identity(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes}) ->
     Label = dyntrace_labels:label(Pid, Noted, Labels),
     _ = [ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()})
          || lists:member(process_identity, Probes)],
@@ -345,47 +344,47 @@ told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes
 
 %% -- Ports -----------------------------------------------------------------------------
 
-%% A separate process waits for the ports' answers. `told': the ports that existed at the last check, sorted.
+%% A separate process waits for the ports' answers. `known': the ports that existed at the last check, sorted.
 -record(ports, {dumper :: pid(),
                 asker :: dyntrace_port_asker:asker(),
-                told = [] :: [port()]}).
+                known = [] :: [port()]}).
 
 -spec ports(Dumper :: pid(), full | shape) -> no_return().
 ports(Dumper, Text) ->
     _ = process_flag(sensitive, true),
-    Tell = fun(Port, N) -> tell_port(Port, N, Text) end,
-    tell_ports(#ports{dumper = Dumper, asker = dyntrace_port_asker:new(Tell)}).
+    Report = fun(Port, N) -> report_port(Port, N, Text) end,
+    report_ports(#ports{dumper = Dumper, asker = dyntrace_port_asker:new(Report)}).
 
-tell_ports(State = #ports{dumper = Dumper}) ->
+report_ports(State = #ports{dumper = Dumper}) ->
     receive
-        tell ->
+        report ->
             Now = lists:sort(erlang:ports()),
-            Told = told_ports(Now, State#ports{told = Now}),
-            Dumper ! {told_ports, self()},
-            tell_ports(Told)
+            Asked = ask_ports(Now, State#ports{known = Now}),
+            Dumper ! {reported_ports, self()},
+            report_ports(Asked)
     after ?NEW_PORTS_MS ->
-            tell_ports(told_new(State))
+            report_ports(ask_new(State))
     end.
 
-told_new(State = #ports{told = Told}) ->
+ask_new(State = #ports{known = Known}) ->
     case dyntrace:consumers([port_identity]) =/= [] andalso erlang:system_info(port_count) =< ?MOST_PORTS of
         true ->
             Now = lists:sort(erlang:ports()),
-            New = ordsets:subtract(Now, Told),
+            New = ordsets:subtract(Now, Known),
             {Next, Left} = lists:split(min(?MOST_NEW, length(New)), New),
-            told_ports(Next, State#ports{told = ordsets:subtract(Now, Left)});
+            ask_ports(Next, State#ports{known = ordsets:subtract(Now, Left)});
         false ->
             State
     end.
 
-told_ports([], State) -> State;
-told_ports(Ports, State = #ports{asker = Asker}) ->
-    State#ports{asker = until_told(dyntrace_port_asker:ask(Ports, Asker))}.
+ask_ports([], State) -> State;
+ask_ports(Ports, State = #ports{asker = Asker}) ->
+    State#ports{asker = until_asked(dyntrace_port_asker:ask(Ports, Asker))}.
 
-until_told(Asker) ->
+until_asked(Asker) ->
     case dyntrace_port_asker:is_idle(Asker) of
         true -> Asker;
-        false -> until_told(dyntrace_port_asker:poll(Asker, ?POLL_MS))
+        false -> until_asked(dyntrace_port_asker:poll(Asker, ?POLL_MS))
     end.
 
 %% Addresses are contents, which `shape' hides.

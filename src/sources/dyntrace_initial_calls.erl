@@ -1,4 +1,4 @@
-%% @private Data from the dictionaries of processes: the initial call that proc_lib translates, and a label, which is
+%% @private Data from the dictionaries of processes: the initial call, as proc_lib translates it, and a label, which is
 %% that of proc_lib (from OTP 27 on) or, without one, the value of the first existing key of `label_keys'.
 %%
 %% A process answers such a request itself, so it is woken and scheduled. Therefore each process is asked only once, by
@@ -38,7 +38,7 @@
 
 -type initial() :: mfa().
 -type identity() :: {initial(), Label :: term()}.
-%% A label is '' if there is none.
+%% The label of a process without one is ''.
 
 -record(calls, {table :: ets:tid(),
                 idle :: [pid()],

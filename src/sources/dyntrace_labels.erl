@@ -2,7 +2,7 @@
 %%
 %% The function is foreign code: it may raise, never return, or return any term. So a separate process calls it, with
 %% limits of time and memory, and truncates the result. Another process monitors that one, and kills it after the time
-%% limit or when the caller has ended. There are no concurrent calls.
+%% limit or when the caller has ended. Calls are never concurrent.
 -module(dyntrace_labels).
 
 -export([new/1, ask/1, message/2, label/3, problem/1]).

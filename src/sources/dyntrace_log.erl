@@ -24,16 +24,16 @@
 %% The id of the handler.
 -define(ID, dyntrace).
 
-%% The maximal length of a text: DT_STRING_MAX and a few more characters, so that the library notices that it must cut.
+%% The maximum length of a text: DT_STRING_MAX and a few more characters, so that the library notices that it must cut.
 -define(CHARS, 1100).
 
 %% The depth to which terms in a text are printed.
 -define(DEPTH, 30).
 
-%% The maximal number of characters of a format, and of keys of a report, for the formatter.
+%% The maximum number of characters of a format, and of keys of a report, for the formatter.
 -define(MAX_LENGTH, 2000).
 
-%% The maximal number of list cells of a string that are read.
+%% The maximum number of list cells of a string that are read.
 -define(STEPS, 8192).
 
 %% Converting a large integer to digits takes quadratic time, whatever the limit of the text is.

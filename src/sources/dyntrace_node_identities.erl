@@ -4,7 +4,7 @@
 %% are not: a separate process asks for them once per connection.
 -module(dyntrace_node_identities).
 
--export([new/0, tell/1, message/2]).
+-export([new/0, report_all/1, message/2]).
 
 -export_type([nodes/0]).
 
@@ -26,32 +26,32 @@ new() ->
     #{}.
 
 %% Reports this node and all connected nodes, including hidden ones.
--spec tell(nodes()) -> nodes().
-tell(Nodes) ->
-    lists:foldl(fun tell/2, Nodes, [node() | nodes(connected)]).
+-spec report_all(nodes()) -> nodes().
+report_all(Nodes) ->
+    lists:foldl(fun report/2, Nodes, [node() | nodes(connected)]).
 
-tell(Node, Nodes) when Node =:= node() ->
+report(Node, Nodes) when Node =:= node() ->
     ok = dyntrace:report(node_identity, {Node, "0", erlang:system_info(otp_release), list_to_integer(os:getpid())}),
     Nodes;
-tell(Node, Nodes) ->
+report(Node, Nodes) ->
     Known = maps:get(Node, Nodes, unknown),
-    told(Node, Known),
+    report_identity(Node, Known),
     case Known of
         unknown -> Nodes#{Node => ask(Node)};
         _ -> Nodes
     end.
 
-told(Node, {Otp, OsPid}) -> ok = dyntrace:report(node_identity, {Node, prefix(Node), Otp, OsPid});
-told(Node, _) -> told(Node, {"", 0}).
+report_identity(Node, {Otp, OsPid}) -> ok = dyntrace:report(node_identity, {Node, prefix(Node), Otp, OsPid});
+report_identity(Node, _) -> report_identity(Node, {"", 0}).
 
 -spec message(term(), nodes()) -> nodes().
 message({nodeup, Node, _}, Nodes) ->
-    tell(Node, maps:remove(Node, Nodes));
+    report(Node, maps:remove(Node, Nodes));
 message({nodedown, Node, _}, Nodes) ->
     maps:remove(Node, Nodes);
 message({?MODULE, Ref, Node, Answer}, Nodes) ->
     case Nodes of
-        #{Node := Ref} -> told(Node, Answer), Nodes#{Node := Answer};
+        #{Node := Ref} -> report_identity(Node, Answer), Nodes#{Node := Answer};
         #{} -> Nodes
     end;
 message(_, Nodes) ->

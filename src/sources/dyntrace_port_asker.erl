@@ -94,7 +94,7 @@ cut(Text, Most) ->
     End = (Most - 2) * 2 div 3,
     lists:sublist(Text, Most - 2 - End) ++ ".." ++ lists:nthtail(length(Text) - End, Text).
 
-%% Empty if there is no address. The port of an external program may have a driver's name; then the call raises badarg.
+%% Empty if it has no address. The port of an external program may have a driver's name; then the call raises badarg.
 address(Ask, Port) ->
     try Ask(Port) of
         {ok, {Ip, Number}} when is_tuple(Ip), Number > 0 -> ip(Ip, inet:ntoa(Ip)) ++ [$: | integer_to_list(Number)];

@@ -1,14 +1,14 @@
 %% @private The source of `process_sample': the processes with the longest queues, the largest heaps and the most
 %% reductions.
 %%
-%% There is no trace event for a growing queue. The lengths are read without signals: that does not wake the processes,
-%% and takes less than a microsecond each on an idle node. A sample reads only a part of the processes, so that it costs
-%% the same on every node; on a node with 100,000 processes, 20 samples read all of them. The leaders are read in each
-%% sample.
+%% The VM has no trace event for a growing queue. The lengths are read without signals: that does not wake the
+%% processes, and takes less than a microsecond each on an idle node. A sample reads only a part of the processes, so
+%% that it costs the same on every node; on a node with 100,000 processes, 20 samples read all of them. The leaders are
+%% read in each sample.
 %%
-%% For its memory and function, a process has to answer itself. So only the reported processes are asked, and asked
-%% again only after they have run. A process that does not answer at once, because it is in a long NIF, is reported
-%% without its function.
+%% A process must itself answer a request for its memory and function. So only the reported processes are asked, and
+%% asked again only after they have run. A process that does not answer at once, because it is in a long NIF, is
+%% reported without its function.
 -module(dyntrace_process_samples).
 -behaviour(dyntrace_sampler).
 
@@ -77,7 +77,7 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
     Seen = maps:merge(Part, Again),
     {Leading, Waiting} = asked(leading(Seen),
                                [Waits || Waits = {Asker, _} <- Stuck, is_process_alive(Asker)]),
-    _ = [told(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
+    _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
     IsWhole = Rest =:= [] andalso Left =:= [],
     State#samples{rest = Left, watched = Leading, part = watched_once(IsWhole, Part, Seen), stuck = Waiting}.
 
@@ -85,7 +85,7 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
 watched_once(true, _, Seen) -> Seen;
 watched_once(false, Part, _) -> Part.
 
-told(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
+report_sample(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
     {Memory, Function} = case Answer of
                              none -> {Heap * erlang:system_info(wordsize), []};
                              {Bytes, Mfa, _, _} -> {Bytes, Mfa}

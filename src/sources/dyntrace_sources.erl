@@ -86,10 +86,10 @@ logged(Sources = #sources{results = Results, logged = Before}) ->
 %% Passes the message to every active source: each recognizes its own messages.
 -spec message(term(), sources()) -> sources().
 message(Message, Sources = #sources{results = Results}) ->
-    maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources,
+    maps:fold(fun(Name, Result, Before) -> handle(Name, Result, Message, Before) end, Sources,
               maps:filter(fun(_, Result) -> is_set_up(Result) end, Results)).
 
-told(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
+handle(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
     try setelement(tuple_size(Result), Result, (module(Name)):message(Message, state(Result))) of
         New -> Sources#sources{results = Results#{Name := New}}
     catch

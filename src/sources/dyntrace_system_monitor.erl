@@ -68,10 +68,10 @@ fed(Enabled, State) ->
     State#state{probes = [Probe || {_, Probes} <- ?EVENTS, Probe <- Probes, lists:member(Probe, Enabled)]}.
 
 taken(State = #state{probes = Enabled}) ->
-    case {take(required(State), State), untold(Enabled)} of
+    case {take(required(State), State), unsupported(Enabled)} of
         {{withheld, Why}, _} -> {withheld, Why};
-        {Taken, Untold} when map_size(Untold) =:= 0 -> {on, Taken};
-        {Taken, Untold} -> {partly, Untold, Taken}
+        {Taken, Unsupported} when map_size(Unsupported) =:= 0 -> {on, Taken};
+        {Taken, Unsupported} -> {partly, Unsupported, Taken}
     end.
 
 %% Only the events of enabled probes: all of them could be too many for a consumer.
@@ -79,7 +79,7 @@ required(#state{config = Config, probes = Enabled}) ->
     [{Event, maps:get(Event, Config, true)}
      || {Event, Probes} <- ?EVENTS, since(Event) =< release(), Probes -- Enabled =/= Probes].
 
-untold(Enabled) ->
+unsupported(Enabled) ->
     maps:from_list([{Probe, "requires OTP " ++ integer_to_list(since(Event)) ++ " or later"}
                     || {Event, Probes} <- ?EVENTS, since(Event) > release(), Probe <- Probes,
                        lists:member(Probe, Enabled)]).

@@ -29,7 +29,7 @@ on(_, _) ->
 poll(_, Last) ->
     Following = dyntrace_autotracer:info(),
     case is_paused(Following) orelse now_ms() - Last >= ?EVERY_MS of
-        true -> ok = tell(Following), {on, now_ms()};
+        true -> ok = report(Following), {on, now_ms()};
         false -> {on, Last}
     end.
 
@@ -46,7 +46,7 @@ off(_) ->
     dyntrace:report(withheld, {all_events, "the application has stopped tracing"}).
 
 %% As published by the worker after its last poll.
-tell(Following) ->
+report(Following) ->
     lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
                   listed(Following)).
 

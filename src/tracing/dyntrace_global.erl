@@ -103,7 +103,7 @@ set_existing(Set) ->
     Traced = trace(existing_processes, true, [?ANCHOR | Set]),
     max(0, min(Before, erlang:system_info(process_count)) - Traced).
 
-%% There is also one tracer for new processes, but erlang:trace/3 replaces it and clears its flags without a check.
+%% New processes also have one tracer, but erlang:trace/3 replaces it and clears its flags without a check.
 switch_new(existing, _, _, _) ->
     ok;
 switch_new(_, New, Clear, Set) ->

@@ -207,10 +207,10 @@ plain(Config) ->
 %% Runs the demo like `make demo'. The summary is made from the events, and agrees with the system's own count.
 demo(Config) ->
     Says = demo("", Config),
-    told(Says),
+    check_summary(Says),
     %% The story has a bounded number of lines, and shows processes by name.
-    Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
-    ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
+    Story = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
+    ?assert(length(Story) > 50 andalso length(Story) < 150, length(Story)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)
      || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n",
                  "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
@@ -233,7 +233,7 @@ demo(Settings, Config) ->
                                [?config(folder, Config), Settings, Paths]),
     Says.
 
-told(Says) ->
+check_summary(Says) ->
     Number = fun(Pattern) ->
                      {match, [N]} = re:run(Says, Pattern, [{capture, all_but_first, list}]),
                      list_to_integer(N)

@@ -167,7 +167,7 @@ library(Release) ->
 %% The application sets the trace flags for the consumer.
 fires(Consumer, Mode, Node) ->
     test_wait:until("messages are traced", fun traced/1, fun() -> peer:call(Node, dyntrace, info, []) end),
-    Sent = list_to_atom("sent_by_somebody_else_" ++ Mode),
+    Sent = list_to_atom("sent_by_another_process_" ++ Mode),
     test_wait:until("a line of the message", fun(Lines) -> lists:member(atom_to_binary(Sent), Lines) end,
                     fun() ->
                             Sent = peer:call(Node, erlang, send, [init, Sent]),

@@ -82,12 +82,12 @@ nodes(Config) ->
     [PlainPid, OsPid] = [test_node:os_pid(Node) || Node <- [Plain, ?config(node, Config)]],
     Listed = test_command:listed(),
     test_node:stop(Plain),
-    Told = call(Config, fun() ->
+    Info = call(Config, fun() ->
                                 #{version := Version, library := Library} = dyntrace:info(),
                                 #{release => list_to_binary(erlang:system_info(otp_release)), node => node(),
                                   version => list_to_binary(Version), library => list_to_binary(Library)}
                         end),
-    #{release := Release, node := nonode@nohost, version := Version, library := Library} = Told,
+    #{release := Release, node := nonode@nohost, version := Version, library := Library} = Info,
     #{<<"node">> := <<"nonode@nohost">>, <<"otp">> := Otp, <<"version">> := Version, <<"library">> := Mapped,
       <<"container">> := null, <<"user">> := <<"root">>, <<"unknown">> := Unknown,
       <<"consumers">> := #{<<"usdt">> := [], <<"lttng">> := []}} = test_command:node_of(OsPid, Listed),
@@ -164,8 +164,8 @@ own_name(_) ->
               Name = test_node:call(Node, fun() -> atom_to_binary(node()) end),
               test_wait:until("the node's own name", {Name, <<"on">>},
                               fun() ->
-                                      #{<<"node">> := Told, <<"following">> := Following} = test_command:listed(OsPid),
-                                      {Told, Following}
+                                      #{<<"node">> := Info, <<"following">> := Following} = test_command:listed(OsPid),
+                                      {Info, Following}
                               end),
               {0, Listed} = test_command:run(["nodes"]),
               ?assertMatch({match, _}, re:run(Listed, [OsPid, " .* ", Name, " "])),
@@ -616,8 +616,8 @@ report_alone(Config) ->
     Answered = call(Config, fun() -> asked(20, answer) end),
     ByTimer = call(Config, fun() -> asked(10, timer) end),
     Late = call(Config, fun() -> asked(10, late) end),
-    Nobody = call(Config, fun() -> asked(5, exit) end),
-    ?assertEqual([{20, ok}, {10, ok}, {10, timeout}, {5, noproc}], [Answered, ByTimer, Late, Nobody]),
+    NoProcess = call(Config, fun() -> asked(5, exit) end),
+    ?assertEqual([{20, ok}, {10, ok}, {10, timeout}, {5, noproc}], [Answered, ByTimer, Late, NoProcess]),
     ok = test_command:signal("INT", Command),
     {0, _} = test_command:finish(Command),
     #{<<"server_calls">> := Calls, <<"processes">> := Processes} = test_viewer:decode(File),

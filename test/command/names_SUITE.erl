@@ -37,7 +37,7 @@ init_per_testcase(Case, Config) ->
     [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].
 
 end_per_testcase(_, Config) ->
-    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until("no consumer is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     test_node:stop(?config(node, Config)).
 
 call(Config, Fun) ->

@@ -49,7 +49,7 @@ shares(Config) ->
                   {Name, Share, abs(share(of_process(Name, Stacks), Ours) - Share)})
      || {Name, Share} <- lists:zip(names(), [60, 30, 10])],
     [begin
-         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (taken up)", Outermost)],
+         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (resumed)", Outermost)],
          ?assertMatch({_, Most} when Most > 75, {Name, share(Whole, Own)}),
          ?assertMatch({_, Most} when Most > 90, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
      end || Name <- names(), Own <- [of_process(Name, Stacks)]].
@@ -157,7 +157,7 @@ without_flag(Config) ->
     printed("next: add the line `\\+JPperf map` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
     Own = of_process("profile_heavy", Stacks),
     ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
-                                                      Taken =:= "test_profile_load:inner/2 (taken up)",
+                                                      Taken =:= "test_profile_load:inner/2 (resumed)",
                                                       Code =:= "[code of Erlang]"], Own)).
 
 %% The output has functions without processes, and advice.

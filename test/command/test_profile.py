@@ -112,7 +112,7 @@ class Libraries(unittest.TestCase):
         self.assertEqual(SAVED_MOST + 2, len(path([4], saved=[2] * SAVED_MOST)))
         for stack in ([1, 2], [1, 99, 3], [1, 4, 3], [99], [1, 5, 3]):
             with self.subTest(stack):
-                self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "md5 [beam.smp]"), path([4], saved=stack))
+                self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "md5 [beam.smp]"), path([4], saved=stack))
 
     def test_parts(self) -> None:
         """A static function between two of the collector's is part of the collector; one at its edge may not be."""
@@ -197,14 +197,14 @@ class Paths(unittest.TestCase):
         """Callers are not guessed: an incomplete chain, or one that leaves the code, is dropped."""
         for stack in ([4, 1, 2], [4], [4, 99, 1, 2, 3]):
             with self.subTest(stack):
-                self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "md5 [beam.smp]"), path(stack))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", UNKNOWN), path([99]))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[code of Erlang]"), path([5, 5]))
+                self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "md5 [beam.smp]"), path(stack))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", UNKNOWN), path([99]))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[code of Erlang]"), path([5, 5]))
 
     def test_parts(self) -> None:
         """Static functions have the name of their part, once."""
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[garbage collection]"), path([6]))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[garbage collection]",
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[garbage collection]"), path([6]))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[garbage collection]",
                           "erts_garbage_collect [beam.smp]"), path([6, 8]))
 
     def test_outside(self) -> None:

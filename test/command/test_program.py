@@ -130,12 +130,12 @@ class Installed(unittest.TestCase):
         for path in [self.own, *self.own.rglob("*")]:
             path.chmod(0o755)
 
-    def test_where_everybody_writes(self) -> None:
+    def test_where_all_users_may_write(self) -> None:
         """A package that another user may have written is not run."""
         self.own.chmod(0o1777)
         status, printed, messages = self.run_program()
         self.assertEqual((4, ""), (status, printed))
-        self.assertIn(f", or everybody may write to {self.own}\n  next: install the whole command", messages)
+        self.assertIn(f", or all users may write to {self.own}\n  next: install the whole command", messages)
 
     def test_alone(self) -> None:
         """Without its package."""

@@ -76,7 +76,7 @@ class Rates(unittest.TestCase):
         self.assertEqual([rate.allows(now) for now in (1001, 1010)], [False, True])
 
 
-class Told(unittest.TestCase):
+class Notified(unittest.TestCase):
     """Lines of the program that the daemon notifies, which runs as another user."""
 
     def test_lines(self) -> None:

@@ -230,7 +230,7 @@ sampling_follows_consumers(_) ->
               ?assertMatch([_], samplers(Node)),
               ?assertMatch(#{sources := [allocators]}, following(Node)),
               ok = test_lttng:destroy(Session),
-              test_wait:until("nobody samples", [], fun() -> samplers(Node) end),
+              test_wait:until("no process takes samples", [], fun() -> samplers(Node) end),
               test_wait:until("no source", [], fun() -> maps:get(sources, following(Node)) end)
       end).
 

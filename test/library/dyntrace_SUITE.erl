@@ -51,7 +51,7 @@ enabled(#{group := seq_trace}) ->
 enabled(#{group := Group, tag := Tag}) when Group =:= port_send; Group =:= port_receive ->
     "port_" ++ Callbacks = atom_to_list(Group),
     apply(dyntrace, list_to_atom("enabled_" ++ Callbacks), [Tag, [], hd(erlang:ports())]);
-%% The VM's question about a call does not include the function.
+%% For a call, the VM calls `enabled' without the function.
 enabled(#{group := files, tag := Tag}) ->
     dyntrace:enabled_call(Tag, [], self());
 enabled(#{group := Group, tag := Tag}) ->

@@ -218,8 +218,8 @@ events(Config) ->
     ?assertEqual(length(Expected),
                  length([x || {function_call, #{entry := <<"records_SUITE:identity/1">>}} <- Events])),
     ?assertEqual(length(Expected), length([x || {function_exception, #{class := <<"error">>}} <- Events])),
-    Told = [T || {trace, #{event := <<"send">>, arg1 := T}} <- Events],
-    ?assertEqual(Expected, [T || T <- Told, lists:member(T, Expected)]).
+    Sent = [T || {trace, #{event := <<"send">>, arg1 := T}} <- Events],
+    ?assertEqual(Expected, [T || T <- Sent, lists:member(T, Expected)]).
 
 identity(Term) -> error(Term).
 

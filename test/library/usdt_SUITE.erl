@@ -101,7 +101,7 @@ detached_and_attached_again(Config) ->
          ?assertMatch([{message_send, #{message := Text}}], test_bpftrace:stop(Consumer)),
          ?assertEqual([], listeners(Config)),
          ?assertEqual(discard, enabled_send(Config)),
-         send(nobody, Pid, Config)
+         send(unwanted, Pid, Config)
      end || {Round, Text} <- [{1, <<"{round,1}">>}, {2, <<"{round,2}">>}, {3, <<"{round,3}">>}]].
 
 %% bpftrace -p reads one process: the same library in another node is another process.
@@ -161,8 +161,8 @@ consumer_killed(Config) ->
     send(first, Pid, Config),
     await_message(<<"first">>, First),
     ok = test_bpftrace:kill(First),
-    test_wait:until("nobody is attached", [], fun() -> listeners(Config) end),
-    send(nobody, Pid, Config),
+    test_wait:until("no consumer is attached", [], fun() -> listeners(Config) end),
+    send(unwanted, Pid, Config),
     Second = attach([message_send], Config),
     send(second, Pid, Config),
     await_message(<<"second">>, Second),
@@ -263,8 +263,8 @@ max_heap_size(Config) ->
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
     _ = test_bpftrace:stop(Consumer).
 
-%% When the budget is overdrawn, `enabled' returns `discard', so the VM makes no event. Events that arrive without a
-%% question do not fire. Each counts once. Events without a consumer, and those of another tracer, do not count.
+%% When the budget is overdrawn, `enabled' returns `discard', so the VM makes no event. Events for which the VM has not
+%% called `enabled' do not fire. Each counts once. Events without a consumer, and those of another tracer, do not count.
 overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
     Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_autotracer, self()]) end,

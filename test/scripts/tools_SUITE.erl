@@ -506,7 +506,7 @@ exits(Config) ->
     {Lines, ok} =
         script(exits, Config,
                fun() ->
-                       [test_cases:untold([procs], fun() -> exit(Reason) end, [])
+                       [test_cases:traced_pid([procs], fun() -> exit(Reason) end, [])
                         || Reason <- [normal, normal, {shutdown, timeout}]],
                        ok
                end),
@@ -699,7 +699,7 @@ page(Title, Config) ->
     test_recipe:run("docs/perf.md", Title, Node,
                     #{env => [{"LIB", ?config(library, Config)}, {"PID", test_node:os_pid(Node)},
                               {"HOME", ?config(priv_dir, Config)}],
-                      ready => fun() -> test_wait:until("somebody is attached", IsAttached) end}).
+                      ready => fun() -> test_wait:until("a consumer is attached", IsAttached) end}).
 
 %% -- Reading bpftrace's output ---------------------------------------------------------------------
 

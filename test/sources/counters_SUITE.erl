@@ -449,7 +449,7 @@ until_measuring(Count, Config) ->
                     fun() -> state(Config) end).
 
 until_not_measuring(Config) ->
-    test_wait:until("nobody samples", {[], false}, fun() -> state(Config) end).
+    test_wait:until("no process takes samples", {[], false}, fun() -> state(Config) end).
 
 %% The sampling processes, and whether the VM measures the scheduler times.
 state(Config) ->

@@ -128,7 +128,7 @@ processes_in_a_dump(Config) ->
     Expected = call(Config, fun identities/0),
     ?assertEqual([], [Pid || Pid <- Spawned, not is_map_key(test_cases:text(Pid), Expected)]),
     ?assertMatch(#{initial := <<"Shop.Cart.init/1">>}, maps:get(test_cases:text(lists:nth(10, Spawned)), Expected)),
-    until_told(Expected, fun() -> told(Consumer) end),
+    until_reported(Expected, fun() -> reported(Consumer) end),
     {dump_end, #{processes := Count}} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
     _ = test_bpftrace:stop(Consumer),
     ?assert(Count >= maps:size(Expected), {Count, Expected}),
@@ -147,15 +147,15 @@ without_flags(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config).
 
-until_told(Expected, Told) ->
-    test_wait:until("each process is told", #{},
+until_reported(Expected, Reported) ->
+    test_wait:until("each process is reported", #{},
                     fun() ->
-                            Now = Told(),
+                            Now = Reported(),
                             maps:filter(fun(Pid, Identity) -> maps:get(Pid, Now, none) =/= Identity end, Expected)
                     end).
 
 %% The last identity of each process.
-told(Consumer) ->
+reported(Consumer) ->
     last(test_bpftrace:events(Consumer)).
 
 last(Events) ->
@@ -222,9 +222,9 @@ labels(Config) ->
                                            [receive {Pid, labeled} -> test_cases:text(Pid) end || Pid <- Pids]
                                    end),
             Consumer = attach([process_identity], Config),
-            until_told(maps:with(Labeled, call(Config, fun identities/0)), fun() -> told(Consumer) end),
+            until_reported(maps:with(Labeled, call(Config, fun identities/0)), fun() -> reported(Consumer) end),
             ?assertEqual([<<"{cart,[4711]}">>],
-                         lists:usort([maps:get(label, maps:get(Pid, told(Consumer))) || Pid <- Labeled])),
+                         lists:usort([maps:get(label, maps:get(Pid, reported(Consumer))) || Pid <- Labeled])),
             _ = test_bpftrace:stop(Consumer)
     end.
 
@@ -237,8 +237,8 @@ noted_labels(Config) ->
              {'', [{other_key, Queue}]}],
     Expected = call(Config, fun() -> [{test_cases:text(noting(Notes)), Label} || {Label, Notes} <- Noted] end),
     Consumer = attach([process_identity], Config),
-    until_told(maps:from_list([{Pid, label_text(Label)} || {Pid, Label} <- Expected]),
-               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    until_reported(maps:from_list([{Pid, label_text(Label)} || {Pid, Label} <- Expected]),
+                   fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end),
     _ = test_bpftrace:stop(Consumer).
 
 label_text('') -> <<>>;
@@ -260,8 +260,8 @@ fat_processes(Config) ->
     Pids = call(Config, fun() -> [test_cases:text(fat(Words, N)) || {N, Words} <- [{1, 3000000}, {2, 5000000}, {3, 10}]]
                         end),
     Consumer = attach([process_identity], Config),
-    until_told(maps:from_list(lists:zip(Pids, [<<"{fat,1}">>, <<"{fat,2}">>, <<"{fat,3}">>])),
-               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    until_reported(maps:from_list(lists:zip(Pids, [<<"{fat,1}">>, <<"{fat,2}">>, <<"{fat,3}">>])),
+                   fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.
@@ -285,7 +285,9 @@ hostile_notes(Config) ->
              fun() -> 1 bsl 100000 end, fun() -> "\e[31m\n\0" end],
     Pids = call(Config, fun() -> [test_cases:text(noting([{process_name, Note()}])) || Note <- Notes] end),
     Consumer = attach([process_identity, dump_end], Config),
-    Labels = fun() -> [Label || Pid <- Pids, #{label := Label} <- [maps:get(Pid, told(Consumer), #{})], Label =/= <<>>]
+    Labels = fun() ->
+                     [Label || Pid <- Pids, #{label := Label} <- [maps:get(Pid, reported(Consumer), #{})],
+                               Label =/= <<>>]
              end,
     test_wait:until("all have labels", length(Pids), fun() -> length(Labels()) end),
     _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
@@ -314,8 +316,8 @@ labels_of_a_function(Config) ->
                                                                 [Shown || {_, Shown} <- Texts])])
                             end),
     Consumer = attach([process_identity], Config),
-    Labels = fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end,
-    until_told(Expected, Labels),
+    Labels = fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end,
+    until_reported(Expected, Labels),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node: Labels is the result of the function, or a fun that it calls.
@@ -379,13 +381,13 @@ ports(Config) ->
     ?assertEqual([], [Port || Port <- [Before, Socket], not is_map_key(test_cases:text(Port), Expected)]),
     #{os_pid := Program} = maps:get(test_cases:text(Before), Expected),
     ?assert(Program > 0),
-    until_told(Expected, fun() -> told_ports(Consumer) end),
+    until_reported(Expected, fun() -> reported_ports(Consumer) end),
     until_following(ports, [ports], Config),
     New = call(Config, fun() -> kept(fun() -> open_port({spawn_executable, "/bin/cat"}, []) end) end),
     Completed = maps:get(test_cases:text(New), call(Config, fun port_identities/0)),
-    until_told(#{test_cases:text(New) => Completed#{os_pid := 0}}, fun() -> told_ports(Consumer) end),
+    until_reported(#{test_cases:text(New) => Completed#{os_pid := 0}}, fun() -> reported_ports(Consumer) end),
     ok = call(Config, fun dyntrace:dump/0),
-    until_told(#{test_cases:text(New) => Completed}, fun() -> told_ports(Consumer) end),
+    until_reported(#{test_cases:text(New) => Completed}, fun() -> reported_ports(Consumer) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node: a process that opens a port and keeps it open.
@@ -394,7 +396,7 @@ kept(Open) ->
     Pid = spawn(fun() -> Self ! {self(), Open()}, sleep() end),
     receive {Pid, Port} -> Port end.
 
-told_ports(Consumer) ->
+reported_ports(Consumer) ->
     maps:from_list([{Port, Event} || {port_identity, Event = #{port := Port}} <- test_bpftrace:events(Consumer)]).
 
 %% Both ends of a connection, a listener and sockets of other kinds. Connections that are accepted or opened after the
@@ -406,12 +408,12 @@ sockets(Config) ->
     Expected = call(Config, fun() -> [kept(fun() -> sockets_of(Kind) end) || Kind <- [v4, v6, unix, udp]]
                             end),
     Names = maps:from_list([{test_cases:text(Port), Name} || {Port, Name} <- lists:append(Expected)]),
-    until_told(Names, fun() -> names(Consumer) end),
+    until_reported(Names, fun() -> names(Consumer) end),
     ?assertEqual([], [Name || Name <- maps:values(Names), byte_size(Name) > 63]),
     _ = test_bpftrace:stop(Consumer).
 
 names(Consumer) ->
-    maps:map(fun(_, #{name := Name}) -> Name end, told_ports(Consumer)).
+    maps:map(fun(_, #{name := Name}) -> Name end, reported_ports(Consumer)).
 
 %% On the node: ports with their expected names.
 sockets_of(udp) ->
@@ -454,7 +456,7 @@ addresses_are_contents(Config) ->
     start([{interval, 10}, {text, shape}], Config),
     Socket = call(Config, fun() -> kept(fun() -> {ok, S} = gen_udp:open(0), S end) end),
     Consumer = attach([port_identity], Config),
-    until_told(#{test_cases:text(Socket) => <<"udp_inet">>}, fun() -> names(Consumer) end),
+    until_reported(#{test_cases:text(Socket) => <<"udp_inet">>}, fun() -> names(Consumer) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.
@@ -495,13 +497,15 @@ nodes(Ours, Visible, Hidden, Later, Config) ->
     start([{interval, 10}], Config),
     [true = call(Config, fun() -> net_kernel:connect_node(Node) end) || Node <- ['b@127.0.0.1', 'c@127.0.0.1']],
     Consumer = attach([node_identity], Config),
-    Told = fun() -> maps:from_list([{Node, Event} || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
-           end,
+    Reported = fun() ->
+                       maps:from_list([{Node, Event}
+                                       || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
+               end,
     Expected = [node_identity('a@127.0.0.1', Ours, Config), node_identity('b@127.0.0.1', Visible, Config),
                 node_identity('c@127.0.0.1', Hidden, Config)],
-    until_told(maps:from_list(Expected), Told),
+    until_reported(maps:from_list(Expected), Reported),
     true = call(Config, fun() -> net_kernel:connect_node('d@127.0.0.1') end),
-    until_told(maps:from_list([node_identity('d@127.0.0.1', Later, Config)]), Told),
+    until_reported(maps:from_list([node_identity('d@127.0.0.1', Later, Config)]), Reported),
     %% Each connection is asked only once.
     Asked = length(test_bpftrace:events(Consumer)),
     ok = call(Config, fun dyntrace:dump/0),
@@ -544,10 +548,10 @@ second_session(Config) ->
                        [begin
                             Events = test_lttng:stop(Session),
                             ok = whole(Events),
-                            Told = last(Events),
-                            ?assertEqual([], [{Identity, maps:get(Pid, Told, none)}
+                            Reported = last(Events),
+                            ?assertEqual([], [{Identity, maps:get(Pid, Reported, none)}
                                               || {Pid, Identity} <- maps:to_list(Expected),
-                                                 maps:get(Pid, Told, none) =/= Identity])
+                                                 maps:get(Pid, Reported, none) =/= Identity])
                         end || Session <- [Second, First]],
                        until_following(sources, [], Config)
                end, Config).
@@ -562,7 +566,7 @@ second_tracer(Config) ->
     Second = attach([dump_end, process_identity], Config),
     until_dumps(Before + 1, Config),
     Expected = call(Config, fun identities/0),
-    until_told(Expected, fun() -> told(Second) end),
+    until_reported(Expected, fun() -> reported(Second) end),
     _ = test_bpftrace:stop(First),
     until_consumers([{process_identity, 1}, {dump_end, 1}], Config),
     ?assertEqual(Before + 1, dumps(Config)),
@@ -579,7 +583,7 @@ tracers_in_the_row(Config) ->
                                   Dumps = dumps(Config),
                                   Consumer = attach([Wanted | Probes], Config),
                                   until_dumps(Dumps + 1, Config),
-                                  until_told(call(Config, fun identities/0), fun() -> told(Consumer) end),
+                                  until_reported(call(Config, fun identities/0), fun() -> reported(Consumer) end),
                                   Before ++ [Consumer]
                           end, [], [dump_wanted, dump_wanted1, dump_wanted29]),
     ?assertEqual([0, 1, 29], asking(Config)),
@@ -596,7 +600,7 @@ tracers_in_the_row(Config) ->
     ?assertEqual(Dumps, dumps(Config)),
     Next = attach([dump_wanted1 | Probes], Config),
     until_dumps(Dumps + 1, Config),
-    until_told(call(Config, fun identities/0), fun() -> told(Next) end),
+    until_reported(call(Config, fun identities/0), fun() -> reported(Next) end),
     _ = [test_bpftrace:stop(Tracer) || Tracer <- [Next | Tracers], Tracer =/= lists:nth(2, Tracers)],
     until_following(sources, [], Config).
 
@@ -637,9 +641,9 @@ storm_of_attaches(Config) ->
                        true = call(Config, fun() -> exit(Suspender, kill) end),
                        until_dumps(Before + 1, Config),
                        [begin
-                            Told = last(test_lttng:stop(Session)),
+                            Reported = last(test_lttng:stop(Session)),
                             ?assertEqual(#{}, maps:filter(fun(Pid, Identity) ->
-                                                                  maps:get(Pid, Told, none) =/= Identity
+                                                                  maps:get(Pid, Reported, none) =/= Identity
                                                           end, Expected))
                         end || Session <- [First | Sessions]],
                        %% One dump for the first session, one for those that attached during it, and one for those that
@@ -713,7 +717,7 @@ whole(Events) ->
 
 whole([{dump_start, #{id := Id}} | Events], none) -> whole(Events, {Id, 0});
 whole([{process_identity, _} | Events], {Id, Count}) -> whole(Events, {Id, Count + 1});
-whole([{dump_end, #{id := Id, processes := Count}} | Events], {Id, Told}) when Told >= Count -> whole(Events, none);
+whole([{dump_end, #{id := Id, processes := Count}} | Events], {Id, Seen}) when Seen >= Count -> whole(Events, none);
 whole([{Probe, _} | Events], State) when Probe =/= dump_start, Probe =/= dump_end -> whole(Events, State);
 whole([], none) -> ok.
 
@@ -770,7 +774,7 @@ budget_is_spent(Config) ->
     call(Config, fun() -> spawn(fun() -> test_autotracer:flood(spawn(fun test_autotracer:sink/0)) end) end),
     test_wait:until("a pause", fun(Pauses) -> Pauses > 0 end,
                     fun() -> maps:get(pauses, test_autotracer:following(Config)) end),
-    until_told(Expected, fun() -> told(Consumer) end),
+    until_reported(Expected, fun() -> reported(Consumer) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- What a dump does to processes ---------------------------------------------------------------
@@ -787,7 +791,7 @@ hibernating_processes(Config) ->
     Consumer = attach(?PROBES, Config),
     Expected = call(Config, fun() -> maps:with([test_cases:text(Pid) || Pid <- Pids], identities()) end),
     ?assertEqual(100, maps:size(Expected)),
-    until_told(Expected, fun() -> told(Consumer) end),
+    until_reported(Expected, fun() -> reported(Consumer) end),
     until_idle(Config),
     ?assertEqual(Before, call(Config, Heaps)),
     Woken = call(Config, fun() -> woken_by_dump(Pids) end),

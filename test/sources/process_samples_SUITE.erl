@@ -64,7 +64,7 @@ of_many(Config) ->
     Pid = call(Config, fun() -> with_queue(500) end),
     sampled(Pid, #{queue => 500, state => <<"waiting">>, reductions => 0}, Config).
 
-%% Of processes that do not run, those that are reported are asked once, all others never. A question is one reduction.
+%% Of processes that do not run, those that are reported are asked once, all others never. A request costs one reduction.
 no_signal_without_need(Config) ->
     Pids = call(Config, fun() -> [made(fun() -> nothing end) || _ <- lists:seq(1, 100)] end),
     Led = call(Config, fun() -> with_queue(1000) end),
@@ -72,7 +72,7 @@ no_signal_without_need(Config) ->
     sampled(Led, #{queue => 1000}, Config),
     After = call(Config, fun() -> [reductions(Pid) || Pid <- [Led | Pids]] end),
     [OfLed | Others] = lists:zipwith(fun(A, B) -> B - A end, Before, After),
-    %% The other question is the test's own.
+    %% The other request is the test's own.
     ?assertEqual(2, OfLed),
     ?assert(length([Pid || Pid <- Others, Pid > 0]) =< 20, Others).
 
@@ -93,7 +93,7 @@ lttng(Config) ->
         test_lttng:stop_daemon(Daemon)
     end.
 
-%% -- Help ----------------------------------------------------------------------------------
+%% -- Helpers -------------------------------------------------------------------------------
 
 %% The process is sampled at least twice with these values, and with its own answer.
 sampled(Pid, Expected, Config) ->

@@ -101,7 +101,7 @@ drivers(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([driver__init, driver__finish], Config),
     until_following(sources, [drivers], Config),
-    %% The first look at the drivers is over.
+    %% The drivers have been listed once.
     until_looked(Config),
     Loader = call(Config, fun() -> spawn(fun work/0) end),
     Does = fun(Fun) -> call(Config, fun() -> worked(Loader, Fun) end) end,

@@ -16,8 +16,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [as_the_vm_says, as_told_to_lttng, thresholds, less_than_required, untold, busy_port, busy_connection,
-     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_told,
+    [as_the_vm_says, for_lttng, thresholds, less_than_required, unsupported, busy_port, busy_connection,
+     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_reported,
      too_many_busy_ports, worker_killed, consumer_killed, unanswering_port]
         ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
                                erlang:function_exported(trace, system, 3)].
@@ -39,20 +39,20 @@ as_the_vm_says(Config) ->
     Probes = probes(Config),
     Consumer = attach(Probes, Config),
     until_following(sources, [system_monitor], Config),
-    {Events, Told} = happened(Config),
-    [test_bpftrace:await(Consumer, fun(Event) -> Event =:= Awaited end) || Awaited <- Told],
-    ?assertEqual(lists:sort(Told), of_ours(Events, test_bpftrace:stop(Consumer))),
+    {Events, Reported} = happened(Config),
+    [test_bpftrace:await(Consumer, fun(Event) -> Event =:= Awaited end) || Awaited <- Reported],
+    ?assertEqual(lists:sort(Reported), of_ours(Events, test_bpftrace:stop(Consumer))),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
-as_told_to_lttng(Config) ->
+for_lttng(Config) ->
     start(low(), Config),
     {Session, Stop} = recording(probes(Config), Config),
     until_following(sources, [system_monitor], Config),
-    {Events, Told} = happened(Config),
+    {Events, Reported} = happened(Config),
     %% The worker fires an event before the next message.
     _ = call(Config, fun() -> sys:get_state(dyntrace_autotracer) end),
-    ?assertEqual(lists:sort(Told), of_ours(Events, test_lttng:stop(Session))),
+    ?assertEqual(lists:sort(Reported), of_ours(Events, test_lttng:stop(Session))),
     Stop(),
     until_following(sources, [], Config).
 
@@ -85,8 +85,8 @@ happened(Config) ->
                              {[test_cases:text(Id) || Id <- Ids],
                               [expected(Message) || Message = {monitor, Id, _, _} <- Messages, lists:member(Id, Ids)]}
                      end),
-    Told = lists:usort([Probe || {Probe, _} <- Expected]),
-    ?assertEqual(lists:sort(probes(Config)), Told),
+    Reported = lists:usort([Probe || {Probe, _} <- Expected]),
+    ?assertEqual(lists:sort(probes(Config)), Reported),
     ct:pal("~p", [Expected]),
     %% Values that the test itself knows.
     [_, Port, Sleeper | _] = Ids,
@@ -130,11 +130,11 @@ mfa(undefined) -> <<"undefined">>.
 %% meanwhile. A thread of the VM sends them, perhaps late.
 messages_of(Fun, HasLongQueues) ->
     Self = self(),
-    Told = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
-              (Ref, _, _) -> Ref
-           end,
+    Debug = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
+               (Ref, _, _) -> Ref
+            end,
     Ref = make_ref(),
-    ok = sys:install(dyntrace_autotracer, {?MODULE, Told, Ref}),
+    ok = sys:install(dyntrace_autotracer, {?MODULE, Debug, Ref}),
     Ids = [Collector, Port, Sleeper, Reader] = Fun(),
     Messages = received(Ref, [{Collector, long_gc}, {Collector, large_heap}, {Port, long_schedule},
                               {Sleeper, long_schedule}]
@@ -151,7 +151,7 @@ received(_, [], _) ->
 received(Ref, Awaited, Deadline) ->
     receive {Ref, Message} -> [Message | received(Ref, Awaited -- [of_monitor(Message)], Deadline)]
     after max(0, Deadline - erlang:monotonic_time(millisecond)) ->
-            error({not_told, Awaited, test_autotracer:monitored(), dyntrace:info()})
+            error({not_reported, Awaited, test_autotracer:monitored(), dyntrace:info()})
     end.
 
 of_monitor({monitor, Id, Event, _}) -> {Id, Event};
@@ -267,7 +267,7 @@ less_than_required(Config) ->
     _ = test_bpftrace:stop(Consumer).
 
 %% Before OTP 27, the VM does not report long message queues; the other events are observed. Nothing is logged about it.
-untold(Config) ->
+unsupported(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
     Consumer = attach([vm_long_message_queue, vm_busy_port], Config),
@@ -446,7 +446,7 @@ another_system_monitor(Config) ->
     ?assertEqual({Second, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
 
 %% Each consumer is notified of what it lacks, except what the release does not support or an option switches off.
-withheld_is_told(Config) ->
+withheld_is_reported(Config) ->
     start([{interval, 10}, {call_budget, 1000}, {functions, [{test_called, often, 2}]}], Config),
     {module, test_called} = call(Config, fun() -> code:ensure_loaded(test_called) end),
     Other = become_system_monitor(Config),
@@ -462,7 +462,7 @@ withheld_is_told(Config) ->
                  || not has_sessions(Config)]],
     Second = attach([withheld], Config),
     [begin
-         {withheld, #{why := Why}} = test_bpftrace:await(Consumer, fun(Event) -> is_told(What, Event) end),
+         {withheld, #{why := Why}} = test_bpftrace:await(Consumer, fun(Event) -> is_about(What, Event) end),
          ?assertMatch({{_, _}, _}, {binary:match(Why, Named), Why})
      end || Consumer <- [First, Second], {What, Named} <- Expected],
     ok = call(Config, fun() -> counters:put(Stop, 1, 1) end),
@@ -470,8 +470,8 @@ withheld_is_told(Config) ->
     ?assertEqual([What || {What, _} <- Expected],
                  lists:usort([What || {withheld, #{what := What}} <- test_bpftrace:stop(First)])).
 
-is_told(What, {withheld, #{what := What}}) -> true;
-is_told(_, _) -> false.
+is_about(What, {withheld, #{what := What}}) -> true;
+is_about(_, _) -> false.
 
 %% Whether the system monitor has sessions: OTP 28 and later.
 has_sessions(Config) ->

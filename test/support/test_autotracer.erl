@@ -150,7 +150,7 @@ until_following(Key, Expected, Config) ->
 
 %% Waits until no consumer is followed.
 until_off(Config) ->
-    test_wait:until("nobody follows", off, fun() -> following(Config) end).
+    test_wait:until("the application follows no consumers", off, fun() -> following(Config) end).
 
 %% Waits until there is no system monitor, neither the application's nor one without a session.
 until_unmonitored(Config) ->

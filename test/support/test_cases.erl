@@ -93,7 +93,7 @@ run(process_scheduled) ->
                    [{process_scheduled, #{pid => text(Pid), entry => location(Where), type => atom_to_binary(Tag)}}
                     || {trace, _, Tag, Where} <- process_traced(Flags, fun waits/0)]
            end,
-    Pid = untold(Flags, fun waits/0),
+    Pid = traced_pid(Flags, fun waits/0),
     Tell(Pid);
 
 run(port_open) ->
@@ -396,10 +396,10 @@ traced(Flags, Fun) ->
     receive {Pid, Result} -> {Pid, Result} end.
 
 %% Runs Fun in a separate process that dyntrace traces to its end.
-untold(Flags, Fun) ->
-    untold(Flags, Fun, []).
+traced_pid(Flags, Fun) ->
+    traced_pid(Flags, Fun, []).
 
-untold(Flags, Fun, State) ->
+traced_pid(Flags, Fun, State) ->
     {Pid, Ref} = start(Fun, [{tracer, dyntrace, State} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
@@ -410,7 +410,7 @@ process_traced(Flags, Fun) ->
     {Pid, Ref} = start(Fun, [{tracer, self()} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
-    told(Pid).
+    trace_messages(Pid).
 
 %% A process that waits until it is traced, and then runs Fun.
 start(Fun, TraceOptions) ->
@@ -430,8 +430,8 @@ delivered(Pid) ->
     Ref = erlang:trace_delivered(all),
     receive {trace_delivered, all, Ref} -> Pid end.
 
-told(Who) ->
-    receive Message when element(1, Message) =:= trace, element(2, Message) =:= Who -> [Message | told(Who)]
+trace_messages(Who) ->
+    receive Message when element(1, Message) =:= trace, element(2, Message) =:= Who -> [Message | trace_messages(Who)]
     after 0 -> []
     end.
 
@@ -441,7 +441,7 @@ port_life(Flags) ->
     {Owner, Port} = port_life(Flags, ?TRACER),
     {_, Other} = port_life(Flags, {tracer, self()}),
     _ = delivered(Other),
-    {Owner, Port, told(Other)}.
+    {Owner, Port, trace_messages(Other)}.
 
 port_life(Flags, Tracer) ->
     Self = self(),
@@ -531,7 +531,7 @@ received() ->
 %% The events that a process tracer receives for a process that collects like the traced process.
 collected_alike() ->
     Flags = [garbage_collection],
-    Pid = untold(Flags, fun collected/0),
+    Pid = traced_pid(Flags, fun collected/0),
     {Pid, [{Tag, Info} || {trace, _, Tag, Info} <- process_traced(Flags, fun collected/0)]}.
 
 collections(Probe, Amount) ->

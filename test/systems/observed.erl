@@ -62,15 +62,15 @@ start(Module) ->
 loaded_by_host(Module) ->
     System = packaged:start(Module, []),
     try
-        "{non_existing, false}" = told(System),
+        "{non_existing, false}" = loaded(System),
         {0, Output} = test_command:run(["report", packaged:os_pid(System), "--load", "--seconds", "3", "-o", "-"]),
         ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
-        "{non_existing, false}" = told(System)
+        "{non_existing, false}" = loaded(System)
     after
         packaged:stop(System)
     end.
 
-told(System) ->
+loaded(System) ->
     packaged:eval(System, "{code:which(dyntrace_app), "
                           "lists:keymember(dyntrace, 1, application:loaded_applications())}.").
 

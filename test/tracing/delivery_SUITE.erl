@@ -20,8 +20,8 @@ all() ->
      bad_match_specifications, filters_of_configuration, results_of_filters, returns_of_some_calls,
      patterns_that_overlap]
         ++ [Case || not test_trace:has_sessions(),
-                    Case <- [pattern_of_somebody, same_pattern_of_somebody, pattern_cleared_by_somebody,
-                             filter_of_somebody, shared_trace_messages]]
+                    Case <- [pattern_of_another_tool, same_pattern_of_another_tool, pattern_cleared_by_another_tool,
+                             filter_of_another_tool, shared_trace_messages]]
         ++ [Case || test_trace:has_sessions(), Case <- [pattern_of_another_session]].
 
 groups() ->
@@ -306,10 +306,10 @@ worker_killed_for_good(Config) ->
 %% -- Beside other tools, before OTP 27 ------------------------------------------------------------
 
 %% The match specification of another tool is kept, and the messages that it passes have events.
-pattern_of_somebody(Config) ->
+pattern_of_another_tool(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
-    Theirs = [{['_', '_', '$1'], [{'=/=', '$1', nobody}], []}],
+    Theirs = [{['_', '_', '$1'], [{'=/=', '$1', unwanted}], []}],
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []) end),
     Consumer = attach([message_delivery, message_receive], Config),
     until_withheld('receive', Config),
@@ -328,7 +328,7 @@ pattern_of_somebody(Config) ->
     ?assertEqual(Theirs, of_messages('receive', Config)).
 
 %% An equal match specification that was set by hand is used, and is not ours to clear.
-same_pattern_of_somebody(Config) ->
+same_pattern_of_another_tool(Config) ->
     start([{interval, 10}], Config),
     call(Config, fun() -> erlang:trace_pattern('receive', dyntrace:sender_pattern(), []) end),
     Consumer = attach([message_delivery], Config),
@@ -338,7 +338,7 @@ same_pattern_of_somebody(Config) ->
     until_untraced(Config),
     ?assertEqual(sender_pattern(Config), of_messages('receive', Config)).
 
-pattern_cleared_by_somebody(Config) ->
+pattern_cleared_by_another_tool(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([message_delivery], Config),
     [begin
@@ -350,7 +350,7 @@ pattern_cleared_by_somebody(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_messages('receive', true, Config).
 
-filter_of_somebody(Config) ->
+filter_of_another_tool(Config) ->
     start([{interval, 10}, {send, [{['_', hello], [], []}]}], Config),
     Theirs = [{['_', '$1'], [{is_atom, '$1'}], []}],
     call(Config, fun() -> erlang:trace_pattern(send, Theirs, []) end),
@@ -367,12 +367,12 @@ shared_trace_messages(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
-    ?assertMatch([{trace, _, 'receive', hello, {nonode@nohost, _}}], call(Config, fun told_of_hello/0)),
+    ?assertMatch([{trace, _, 'receive', hello, {nonode@nohost, _}}], call(Config, fun traced_hello/0)),
     _ = test_bpftrace:stop(Consumer),
     until_messages('receive', true, Config),
-    ?assertMatch([{trace, _, 'receive', hello}], call(Config, fun told_of_hello/0)).
+    ?assertMatch([{trace, _, 'receive', hello}], call(Config, fun traced_hello/0)).
 
-told_of_hello() ->
+traced_hello() ->
     Self = self(),
     Pid = spawn(fun() -> receive hello -> Self ! done end end),
     _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_autotracer}]),
@@ -381,38 +381,38 @@ told_of_hello() ->
     receive done -> ok end,
     Ref = erlang:trace_delivered(Pid),
     receive {trace_delivered, Pid, Ref} -> ok end,
-    told().
+    traced().
 
-told() ->
-    receive Event when element(1, Event) =:= trace -> [Event | told()] after 0 -> [] end.
+traced() ->
+    receive Event when element(1, Event) =:= trace -> [Event | traced()] after 0 -> [] end.
 
 %% In OTP 27 and later, each session has its own.
 pattern_of_another_session(Config) ->
     start([{interval, 10}, {send, [{['_', hello], [], []}]}], Config),
-    Theirs = [{['_', '_', nobody], [], []}],
+    Theirs = [{['_', '_', wanted], [], []}],
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []), erlang:trace_pattern(send, false, []) end),
     Consumer = attach([message_delivery, message_send], Config),
     until_following(senders, true, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     ?assertEqual([Theirs, sender_pattern(Config)], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, [{['_', hello], [], []}]], call(Config, fun() -> specs(send) end)),
-    ?assertMatch([_], call(Config, fun told_of_nobody/0)),
+    ?assertMatch([_], call(Config, fun traced_wanted/0)),
     _ = test_bpftrace:stop(Consumer),
     until_untraced(Config),
     ?assertEqual([Theirs, true], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, true], call(Config, fun() -> specs(send) end)).
 
 %% The trace messages of erlang:trace/3: the message that passes its match specification, without a sender.
-told_of_nobody() ->
+traced_wanted() ->
     Self = self(),
-    Pid = spawn(fun() -> receive nobody -> Self ! done end end),
+    Pid = spawn(fun() -> receive wanted -> Self ! done end end),
     1 = erlang:trace(Pid, true, ['receive']),
-    Pid ! somebody,
-    Pid ! nobody,
+    Pid ! unwanted,
+    Pid ! wanted,
     receive done -> ok end,
     Ref = erlang:trace_delivered(Pid),
     receive {trace_delivered, Pid, Ref} -> ok end,
-    [Event || Event = {trace, _, 'receive', nobody} <- told()].
+    [Event || Event = {trace, _, 'receive', wanted} <- traced()].
 
 %% -- Filters -----------------------------------------------------------------------------------
 
@@ -434,7 +434,7 @@ filter_of_sends(Config) ->
                                 Text = test_cases:text(self()),
                                 Shop = whereis(shop),
                                 [begin
-                                     shop ! {order, N}, Shop ! {pid, N}, Other ! {nobody, N},
+                                     shop ! {order, N}, Shop ! {pid, N}, Other ! {other, N},
                                      Other ! lists:seq(1, N), Other ! list_to_tuple(lists:seq(1, N))
                                  end || N <- lists:seq(1, 20)],
                                 Other ! last,

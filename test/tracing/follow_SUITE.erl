@@ -756,8 +756,8 @@ hundreds_of_times(Config) ->
 
 %% On the node: a new process sends these messages to a process that has ended.
 storm(N) ->
-    Nobody = lttng_SUITE:dead(),
-    {Pid, Ref} = spawn_monitor(fun() -> [Nobody ! {storm, N, Part} || Part <- ?STORM] end),
+    Dead = lttng_SUITE:dead(),
+    {Pid, Ref} = spawn_monitor(fun() -> [Dead ! {storm, N, Part} || Part <- ?STORM] end),
     receive {'DOWN', Ref, process, Pid, normal} -> ok end.
 
 storm_text(N, Part) ->

@@ -17,8 +17,8 @@ suite() ->
 
 all() ->
     [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
-     flags_cleared_by_somebody,
-     system_tracer_of_somebody, system_tracer_cleared, half_set, no_word_about_other_tracers,
+     flags_cleared_by_another_tool,
+     system_tracer_of_another_tool, system_tracer_cleared, half_set, no_word_about_other_tracers,
      busy_processes, idle_processes, budget_beside_idle_processes,
      worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
@@ -104,7 +104,7 @@ nothing_is_computed_anew(Config) ->
 %% -- Other tools clear flags, or end -----------------------------------------------------------
 
 %% Another tool clears all flags, as is usual after tracing by hand. The worker sets the required flags again.
-flags_cleared_by_somebody(Config) ->
+flags_cleared_by_another_tool(Config) ->
     start(Config),
     Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Consumer = attach([message_send], Config),
@@ -117,7 +117,7 @@ flags_cleared_by_somebody(Config) ->
     until_untraced(Config),
     ?assertEqual([], traced(Pid, Config)).
 
-system_tracer_of_somebody(Config) ->
+system_tracer_of_another_tool(Config) ->
     start(Config),
     Theirs = call(Config, fun() ->
                                   Pid = spawn(fun test_autotracer:answer/0),

@@ -83,7 +83,7 @@ consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
     ok = test_bpftrace:kill(count(?FREQUENT, Config)),
     progresses(Began, Config),
-    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until("no consumer is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     healthy(Config),
     Consumer = while_stopped(Config, fun() -> count(?FREQUENT, Config) end),
     Sent = numbered(Config),

@@ -17,8 +17,8 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first,
-     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out,
+    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_reported_once, kinds_of_crashes,
+     worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out,
      busy_without_deliveries].
 
 init_per_suite(Config) ->
@@ -211,7 +211,7 @@ storm_at_a_listener(Config) ->
 
 %% The crashes of a restart loop are not separate findings, nor is the crash of a process whose start is not recorded.
 %% Other crashes are.
-loop_is_told_once(Config) ->
+loop_is_reported_once(Config) ->
     Report = report([crash_loop(), exited(2, ?B, "econnrefused"), named(3, ?B, "ldap_pool", "unregister"),
                      spawned(4, ?C, ?A), exited(5, ?C, "econnrefused")], Config),
     ?assertMatch([_], found(restarts, Report)),
@@ -357,9 +357,9 @@ call_in_vain() ->
                                      {'$gen_call', _, none} -> Loop()
                                  end
                          end),
-    Teller = spawn(fun Loop() ->
+    Poller = spawn(fun Loop() ->
                            receive stop -> ok
-                           after 1 -> Caller ! told, erlang:process_info(Caller, current_function), Loop()
+                           after 1 -> Caller ! poll, erlang:process_info(Caller, current_function), Loop()
                            end
                    end),
     Busy = [spawn(fun Loop() -> lists:seq(1, 3000), Loop() end)
@@ -370,12 +370,12 @@ call_in_vain() ->
          polled(),
          ok = gen_server:call(Server, reply)
      end || _ <- lists:seq(1, 30)],
-    Teller ! stop,
+    Poller ! stop,
     [true = exit(Pid, kill) || Pid <- [Server | Busy]],
     ok.
 
 polled() ->
-    receive told -> polled()
+    receive poll -> polled()
     after 0 -> ok
     end.
 

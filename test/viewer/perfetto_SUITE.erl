@@ -213,7 +213,7 @@ spans(Config) ->
                             "where category = 'span' order by ts")),
     ?assertEqual([[2]], rows(File, "select count(distinct track_id) from $slice where category = 'span'")).
 
-%% An arrow leads from the parent to the child's first slice; without such a slice, there is no arrow.
+%% An arrow leads from the parent to the child's first slice; without such a slice, no arrow is drawn.
 spawns(Config) ->
     Spawn = fun(Time, Pid) -> event(Time, process_spawn, #{pid => Pid, parent => ?A, entry => "a:b/1"}) end,
     File = trace([in(500, ?A, "a:a/1"), Spawn(1000, ?B), in(2000, ?B, "a:b/1"), out(3000, ?B, "a:b/1"),

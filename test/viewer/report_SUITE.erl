@@ -19,7 +19,7 @@ all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
      unknown_is_null, token_is_no_delivery, dead, crashes, quantiles, recursion,
      exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
-     others_as_told, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
+     others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
      text_is_harmless, parameters].
 
 init_per_suite(Config) ->
@@ -314,7 +314,7 @@ memory_is_bounded(Config) ->
     ?assertMatch([#{<<"from">> := #{<<"number">> := null, <<"show">> := <<"a:b/1">>}} | _], Talks).
 
 %% In the text, the sums of the other processes have only recorded quantities.
-others_as_told(Config) ->
+others_in_text(Config) ->
     Life = fun(N) ->
                    At = N * 1000,
                    Pid = io_lib:format("<0.~b.0>", [N + 100]),

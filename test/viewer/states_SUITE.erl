@@ -149,7 +149,7 @@ a_suspended_writer(Config) ->
     ?assertMatch([_ | _], intervals(Pid, "waiting", Function)),
     ?assertEqual([], runnable_in(Pid, Function)).
 
-%% Both processes wait for the same time. As far as the scheduler can tell, one of them occupies a CPU.
+%% Both processes wait for the same time. For the scheduler, one of them occupies a CPU.
 dirty_schedulers(Config) ->
     #{<<"run_ns">> := Ran, <<"dirty_cpu_ns">> := 0, <<"dirty_io_ns">> := Io} = reported(dirty_io, Config),
     ?assert(Io >= ?DIRTY_MS * 1000000 andalso Ran < Io, {Io, Ran}),

@@ -659,7 +659,7 @@ pid_text(N) ->
 file_of(Sink, Config) ->
     filename:join(?config(priv_dir, Config), io_lib:format("~s-~10..0b", [Sink, erlang:unique_integer([positive])])).
 
-%% {Exit status, Output, the written file's size, 0 if there is none}
+%% {Exit status, Output, the written file's size, 0 without a file}
 view_to_file(Sink, Trace, Config) ->
     File = file_of(Sink, Config),
     {Status, Output} = test_viewer:view(Sink, [{path, File}], [Trace]),

@@ -45,8 +45,8 @@ run(gc) ->
     Other = collecting({tracer, self()}),
     Delivered = erlang:trace_delivered(Other),
     receive {trace_delivered, Other, Delivered} -> ok end,
-    Told = told(Other),
-    {Pid, length([1 || gc_minor_end <- Told]), length([1 || gc_major_end <- Told])};
+    Tags = tags(Other),
+    {Pid, length([1 || gc_minor_end <- Tags]), length([1 || gc_major_end <- Tags])};
 run(user_probes) ->
     true = dyntrace:user_trace_s1("checkpoint"),
     _ = dyntrace:put_tag("request 12"),
@@ -124,8 +124,8 @@ collect() ->
     true = erlang:garbage_collect(self(), [{type, major}]),
     ok.
 
-told(Pid) ->
-    receive {trace, Pid, Tag, _} -> [Tag | told(Pid)]
+tags(Pid) ->
+    receive {trace, Pid, Tag, _} -> [Tag | tags(Pid)]
     after 0 -> []
     end.
 

@@ -161,8 +161,8 @@ void dt_model_lost(struct dt_model *model, const struct dt_place *place,
     struct node *node = dt_nodes_lost(model->world, place, lost->begin);
     struct dt_lost told = *lost;
 
-    told.node = node ? &node->seen : NULL;
-    DT_EMIT(model->world, lost, &told);
+    reported.node = node ? &node->seen : NULL;
+    DT_EMIT(model->world, lost, &reported);
 }
 
 bool dt_model_is_nameless(const struct dt_model *model) {
@@ -205,12 +205,12 @@ void dt_model_end(struct dt_model *model) {
 }
 
 void dt_model_free(struct dt_model *model) {
-    static const struct dt_sink nobody;
+    static const struct dt_sink no_sink;
 
     if (!model)
         return;
     if (!model->is_ended) {
-        model->world->sink = &nobody;
+        model->world->sink = &no_sink;
         dt_model_end(model);
     }
     dt_world_free(model->world);

@@ -1,17 +1,18 @@
 /*
  * A message from clock A to clock B bounds their offsets: sent + offset(A) <= delivered +
  * offset(B), so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction
- * bounds most.
+ * gives the tightest bound.
  *
- * Only messages that can't be confused count: of which one was sent and one was delivered in all
- * the recording that have these nodes and this text or, with sequential tracing, this serial. They
- * are looked up at the end, when all nodes have told their names. A message that was delivered
- * later than it could have been does no harm, so those that are taken late, as by
- * seq_trace_receive, may count.
+ * Only unambiguous messages are used: in the whole recording, exactly one message with these nodes
+ * and this text (with sequential tracing, this serial number) was sent, and one was delivered. They
+ * are matched at the end, when the names of all nodes are known. A late delivery is harmless,
+ * because it only weakens the bound, so messages that are received late, as with seq_trace_receive,
+ * are used, too.
  *
- * A send that is told too late does harm. The runtime calls the tracer when it has given a message
- * for another node to the connection, and the thread may have to wait in between. So the sender's
- * event before this one makes a second bound, which is sure; seq_trace_send comes before the send.
+ * A send that is reported late would make the bound wrong. The runtime calls the tracer after it
+ * has given a message for another node to the connection, and the thread may have had to wait in
+ * between. So the previous event of the sender gives a second bound, which is certain. The event
+ * seq_trace_send precedes the send.
  */
 #include "offsets/estimate.h"
 
@@ -23,23 +24,23 @@
 #include "shared/texts.h"
 
 enum {
-    /* Sends, and as many deliveries; later ones do not count. */
+    /* The maximum number of sends, and of deliveries; later ones are ignored. */
     SAMPLES_MAX = 500000,
 };
 
-/* A message at one of its ends. */
+/* A message as seen by one of its ends. */
 struct sample {
-    struct node *node; /* where that was recorded */
-    uint64_t hash;     /* of what both ends tell of it */
+    struct node *node; /* the node that recorded it */
+    uint64_t hash;     /* of the data that both ends have */
     int64_t time;
-    int64_t sure; /* of a send: it was not before this; DT_NO_VALUE if nothing tells */
+    int64_t sure; /* of a send: it was not before this time; DT_NO_VALUE if unknown */
     unsigned clock;
     bool is_repeated;
-    uint64_t other; /* the number of the other end's node; 0: it has a name */
+    uint64_t other; /* the number of the other end's node; 0: `name` is its name */
     const char *name;
 };
 
-/* The last event of a process. Those whose hashes begin with the same bits share a place. */
+/* The last event of a process. Processes whose hashes begin with the same bits share an entry. */
 struct last {
     uint64_t process; /* a hash of its node, its pid and the clock */
     int64_t time;
@@ -49,7 +50,7 @@ enum { LAST_BITS = 12 };
 
 struct dt_estimate {
     struct last lasts[1 << LAST_BITS];
-    struct world *world; /* the nodes with their names and numbers alone */
+    struct world *world; /* only the nodes, with their names and numbers */
     GHashTable *sent, *delivered;
     GStringChunk *names;
 };
@@ -67,12 +68,12 @@ static gboolean equal_samples(const void *a, const void *b) {
 }
 
 struct dt_estimate *dt_estimate_new(void) {
-    static const struct dt_sink nobody;
+    static const struct dt_sink no_sink;
     static const struct dt_hooks nodes_alone = {.node_new = {dt_peers_new},
                                                 .node_free = {dt_peers_free}};
     struct dt_estimate *e = g_new0(struct dt_estimate, 1);
 
-    e->world = dt_world_new(&nobody, NULL, &nodes_alone);
+    e->world = dt_world_new(&no_sink, NULL, &nodes_alone);
     e->sent = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->delivered = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->names = g_string_chunk_new(4096);
@@ -91,7 +92,7 @@ void dt_estimate_free(struct dt_estimate *e) {
 
 /* -- Samples ------------------------------------------------------------------------ */
 
-/* With its end, so that of two texts each counts alone. */
+/* Includes the end of the text, so that the boundary between two texts is unambiguous. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     return dt_hash_number(dt_hash_text(hash, text), 0xff);
 }
@@ -107,7 +108,7 @@ static uint64_t hash_message(const char *text, const char *label, uint64_t seria
     return hash_text(hash, key);
 }
 
-/* Returns the time of the process's event before this one; DT_NO_VALUE if it is not known. */
+/* Returns the time of the process's previous event; DT_NO_VALUE if it is unknown. */
 static int64_t last_event(struct dt_estimate *e, const struct sample *now, const char *pid) {
     uint64_t process =
         hash_text(((uint64_t)(uintptr_t)now->node + now->clock) * 0x9e3779b97f4a7c15, pid);

@@ -23,7 +23,7 @@ static bool seconds(const union dt_value *values, unsigned param, int64_t *ns, G
     double value = g_ascii_strtod(values[param].string, &end);
 
     if (*end || end == values[param].string || !(value >= 0)) {
-        g_set_error(error, DT_ERROR, 0, "parameter %s has to be a number of seconds, not %s",
+        g_set_error(error, DT_ERROR, 0, "parameter %s must be a number of seconds, not %s",
                     params[param].name, values[param].string);
         return false;
     }

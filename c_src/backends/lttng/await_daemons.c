@@ -59,8 +59,8 @@ static bool is_closed(int fd, int timeout_ms) {
     return ready != 0;
 }
 
-/* Returns false if the daemon has not answered within ANSWER_MS, but not before it does. It keeps
-   the one connection, because each further one would take an entry of the daemon's queue. */
+/* Waits until the daemon answers; returns false if that took more than ANSWER_MS. It keeps the one
+   connection, because each further one would take an entry of the daemon's queue. */
 static bool answers(const struct dt_lttng_daemon *daemon,
                     void (*waiting)(const struct dt_lttng_daemon *daemon)) {
     int fd = connect_to(daemon);

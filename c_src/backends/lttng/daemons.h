@@ -5,7 +5,7 @@
  *     - waits up to three seconds (LTTNG_UST_REGISTER_TIMEOUT) for a daemon that hangs
  *       (await_daemons.h);
  *     - forks to create its wait files, the files on which its threads wait, and reads the child's
- *       status. The VM ignores SIGCHLD, so there is no status, and the library does not start a
+ *       status. The VM ignores SIGCHLD, so no status arrives, and the library does not start a
  *       thread (wait_file.h, threads.h);
  *     - reads the wait files through a mapping: if /dev/shm is full, that raises SIGBUS.
  *

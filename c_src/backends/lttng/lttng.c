@@ -63,7 +63,7 @@ static struct dt_lttng_env env;
 static struct dt_lttng_daemons daemons;
 static struct dt_lttng_table connected;
 static char unreachable[512]; /* which daemon cannot reach this process, and why; empty: none */
-static int threads_started;   /* the minimal number of threads that LTTng's library has started */
+static int threads_started;   /* the minimum number of threads that LTTng's library has started */
 
 /* Sets the state of one provider. */
 __attribute__((format(printf, 2, 3))) static void say_of(struct source *source, const char *format,

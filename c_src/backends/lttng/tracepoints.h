@@ -3,7 +3,7 @@
  * name> is defined as for DT_CHOOSE_OF.
  *
  * LTTng's header includes this file several times with different definitions of its macros, so
- * there is no include guard.
+ * it has no include guard.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER DT_LTTNG_PROVIDER

@@ -18,7 +18,7 @@
 enum {
     SLOTS_LOG2 = 13,
     SLOTS = 1 << SLOTS_LOG2,
-    STEPS = 256, /* the maximal distance of a function from its first slot */
+    STEPS = 256, /* the maximum distance of a function from its first slot */
     TRIES = 4,
 };
 

@@ -6,7 +6,7 @@
 
 enum { HEAP_BINARY, OFF_HEAP_BINARY, BITSTRING, REFERENCE, FUN, EXTERNAL_PID, SIZES };
 
-/* The maximal size of a heap binary in bytes. */
+/* The maximum size of a heap binary in bytes. */
 enum { HEAP_BINARY_MAX = 64 };
 
 static uint32_t size_of[SIZES];

@@ -56,17 +56,17 @@ events(driver__outputv) ->
     [{driver__outputv, #{process => text(Sender), port => text(Port), port_name => <<"tcp_inet">>,
                          bytes => Header + Bytes}}
      || {Sender, Port, Bytes} <- [{self(), Client, 2}, {Acceptor, Socket, 6}]]
-        ++ told(driver__outputv, lived(outputv));
+        ++ expected(driver__outputv, lived(outputv));
 
 events(driver__stop) ->
     #{port := Port, name := Name, owner := Owner} = lived(output),
     [{driver__stop, #{process => text(Owner), name => Name, port => text(Port)}}];
 
 events(Probe) ->
-    told(Probe, lived(output)).
+    expected(Probe, lived(output)).
 
 %% The expected events of a probe for the life of a port.
-told(Probe, Life = #{port := Port, name := Name}) ->
+expected(Probe, Life = #{port := Port, name := Name}) ->
     [{Probe, maps:merge(#{port => text(Port), port_name => Name}, Fields)} || Fields <- fields(Probe, Life)].
 
 fields(port__command, #{opener := Opener}) ->

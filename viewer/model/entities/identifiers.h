@@ -10,7 +10,7 @@ struct key {
 };
 
 bool dt_is_identifier(const char *text);
-/* The placeholder pid that the VM uses if there is no process: as the caller of a port that is
+/* The placeholder pid that the VM uses in place of a process: as the caller of a port that is
    controlled by a driver, and as the receiver of that port's answer. */
 bool dt_is_no_receiver(const char *text);
 

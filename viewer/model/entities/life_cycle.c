@@ -45,20 +45,20 @@ static void link_event(struct node *node, const char *from, const char *to, cons
 
 static void exit_event(struct node *node, const char *pid, const char *reason) {
     struct process *p = dt_process_of(node, pid);
-    struct dt_exit told;
+    struct dt_exit reported;
 
     if (!p || p->has_exited)
         return;
     DT_RUN_HOOKS(node->world, leaving, p);
-    told = (struct dt_exit){
+    reported = (struct dt_exit){
         .process = &p->seen, .time = node->world->now, .is_crash = dt_is_crash(p, reason)};
-    told.linked = dt_linked(p, &told.links);
+    reported.linked = dt_linked(p, &reported.links);
     p->has_exited = true;
-    p->seen.ended = told.time;
+    p->seen.ended = reported.time;
     DT_RUN_HOOKS(node->world, exited, p, reason);
-    told.reason = dt_world_reason(node->world, reason);
-    DT_EMIT(node->world, process_exited, &told);
-    g_free(told.linked);
+    reported.reason = dt_world_reason(node->world, reason);
+    DT_EMIT(node->world, process_exited, &reported);
+    g_free(reported.linked);
     dt_unlink_all(p);
     dt_process_retire(p);
 }

@@ -136,8 +136,8 @@ void dt_stack_leave_unknown(struct stack *stack, const struct function *function
                             .waited = DT_NO_VALUE};
 
     dt_stack_pop_above(stack, 0, leave->time, DT_LEFT_TAIL_CALL);
-    DT_EMIT(p->node->world, call_begin, &told);
-    DT_EMIT(p->node->world, call_end, &told);
+    DT_EMIT(p->node->world, call_begin, &reported);
+    DT_EMIT(p->node->world, call_end, &reported);
 }
 
 void dt_stack_lost(struct stack *stack, int64_t begin) {

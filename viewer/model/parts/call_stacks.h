@@ -42,7 +42,7 @@ struct stacks {
     bool have_values;         /* function_value or function_reason is recorded */
     bool with_return_to;      /* function_return names functions that are returned to */
     unsigned strange;         /* returns from functions that were never called */
-    bool is_followed_by_call; /* a call came right after a return, so there is no return_to */
+    bool is_followed_by_call; /* a call came right after a return, so return_to is off */
 };
 
 /* How a frame ends. NULL texts are unknown. */

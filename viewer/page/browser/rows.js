@@ -79,7 +79,7 @@ export class Rows {
         return !this.words || `${show} ${pid} ${group ?? ""} ${node ?? ""}`.toLowerCase().includes(this.words);
     }
 
-    // The selected row first, then in the reader's order. Processes of a kind follow its row, sorted by their begin.
+    // The selected row first, then in the reader's order. Processes of a kind follow its row, sorted by their start.
     compare(a, b, own) {
         const one = this.headOf(a),
             other = this.headOf(b),

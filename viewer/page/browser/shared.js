@@ -3,7 +3,7 @@
 const listeners = { range: [], chosen: [], theme: [] };
 
 export const on = (what, listener) => listeners[what].push(listener);
-export const tell = (what) => listeners[what].forEach((listener) => listener());
+export const notify = (what) => listeners[what].forEach((listener) => listener());
 
 export const range = { begin: 0, end: 1, whole: 1 };
 
@@ -14,7 +14,7 @@ export function setRange(begin, end) {
     const middle = (begin + end) / 2;
     range.begin = Math.min(Math.max(middle - length / 2, 0), range.whole - length);
     range.end = range.begin + length;
-    tell("range");
+    notify("range");
 }
 
 export function zoom(factor, at = (range.begin + range.end) / 2) {
@@ -33,7 +33,7 @@ export const chosen = { process: null };
 // Selects a process, {number, ...}. Selecting the same process again, or null, clears the selection.
 export function choose(process) {
     chosen.process = process && process.number === chosen.process?.number ? null : process;
-    tell("chosen");
+    notify("chosen");
 }
 
 // Shows a time in the timeline.

@@ -304,7 +304,7 @@ export class Timeline {
         for (const [begin, end] of of.covered) painter.covered(begin, end);
         for (let n = 0; n < of.exits.size; n++) if (of.exits.crash[n] === 1) painter.mirrored(of.exits.time[n], true);
         for (const n of this.marksOf.get(NaN) ?? []) painter.mirrored(of.marks.time[n], false);
-        this.tell(arrows, performance.now() - began);
+        this.describeRange(arrows, performance.now() - began);
     }
 
     // Draws the messages if there are few enough to distinguish them; returns their number in the range.
@@ -340,7 +340,7 @@ export class Timeline {
     }
 
     // Describes the visible range, in words and as attributes.
-    tell(arrows, took) {
+    describeRange(arrows, took) {
         const { dataset } = this.canvas;
         dataset.begin = range.begin;
         dataset.end = range.end;
@@ -354,8 +354,8 @@ export class Timeline {
                 : this.drawn.length > 0
                   ? `, ${count(arrows)} messages`
                   : `, ${count(arrows)} messages: zoom in to see them`;
-        clearTimeout(this.telling);
-        this.telling = setTimeout(() => {
+        clearTimeout(this.describing);
+        this.describing = setTimeout(() => {
             this.shown.textContent = `${since(range.begin, length)} to ${since(range.end, length)}${messages}`;
             this.canvas.setAttribute(
                 "aria-label",

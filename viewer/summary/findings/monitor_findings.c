@@ -76,7 +76,7 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
             continue;
         g_autofree char *name = dt_who_show_where(row->from);
         g_autofree char *times = dt_counted(row->count, "time");
-        reports[n].tell(summary, row, name, times);
+        reports[n].add(summary, row, name, times);
         found++;
     }
 }

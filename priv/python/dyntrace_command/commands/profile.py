@@ -105,8 +105,8 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
 
 
 def name_new(node: Node, names: Names) -> None:
-    """Learns the names of new processes in a node that is not traced: each program that requests names gets all of
-    them."""
+    """Requests the names of new processes in a node that is not traced: each program that requests names gets all
+    names."""
     until = time.monotonic() + NEW_S
     with Bpftrace(node, "named") as bpftrace, Interrupted() as interrupted:
         while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():

@@ -49,7 +49,7 @@ def awaited(options: argparse.Namespace) -> Awaited:
 
 
 def exact(steps: List[Step]) -> Request:
-    """Returns the request of a token: all steps so far. No event marks its end."""
+    """Returns the request with a token: all steps so far. No event marks its end."""
     return Request(from_its_begin(whole_texts(steps)), has_returned=True)
 
 

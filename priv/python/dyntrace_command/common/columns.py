@@ -1,6 +1,6 @@
 """The columns of `dyntrace top`: their titles."""
 
-# By samples: the fields of sampled.Process.
+# By samples: the fields of from_samples.Process.
 SAMPLED = {"reductions": "REDS", "queue": "QUEUE", "memory": "MEMORY", "growth": "GROWTH"}
 
 # By events: the maps of programs/counted.bt.

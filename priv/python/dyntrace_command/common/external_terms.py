@@ -4,7 +4,7 @@ https://www.erlang.org/doc/apps/erts/erl_ext_dist.html
 An atom is an `Atom`, a list a list, a tuple a tuple, a binary bytes, an integer an int. A string is a list of integers,
 as in Erlang; `text` converts it. Other terms, such as pids, are `Opaque` and can only be sent back.
 
-Received data is untrusted: reading raises nothing but ValueError, and never takes long.
+Received data is untrusted: reading raises only ValueError, and is never slow.
 """
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple

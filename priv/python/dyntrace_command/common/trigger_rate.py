@@ -24,8 +24,8 @@ class Rate:
         self.tried = 0.0
 
     def allows(self, now: float) -> bool:
-        """Returns whether the limit allows another time now. Times in the future, as after a change of the clock, do
-        not count."""
+        """Returns whether the limit allows another snapshot now. Times in the future, as after a change of the clock,
+        do not count."""
         self.times = [time for time in self.times if now - self.limit.span < time <= now]
         latest = max([self.tried, *self.times])
         return len(self.times) < self.limit.most and not 0 <= now - latest < REST_S

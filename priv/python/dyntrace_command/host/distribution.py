@@ -3,8 +3,8 @@ https://www.erlang.org/doc/apps/erts/erl_dist_protocol.html
 
 The command speaks the protocol itself. So it runs no program from the node's file system, puts the cookie into no
 command line, environment or file, does not listen, and does not register with epmd. It connects only to a socket that,
-according to the kernel, is the node's own (`Container.listens`). The node may still answer anything: `terms` decodes
-the terms safely, messages have a bound, and each call has a time limit.
+according to the kernel, is the node's own (`Container.listens`). The node may still answer anything: `external_terms`
+decodes the answers safely, messages are bounded, and each call has a time limit.
 """
 import hashlib
 import os

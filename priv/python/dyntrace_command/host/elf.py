@@ -1,8 +1,7 @@
 """ELF notes of a shared library: the addresses of its probes' semaphores and of its status; its target.
 
 The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may be out of
-range: reading then fails, and never takes long. ELF notes are untrusted: they apply only to the file that contains
-them.
+range: reading then fails, and is never slow. ELF notes are untrusted: they apply only to the file that contains them.
 """
 import functools
 import struct

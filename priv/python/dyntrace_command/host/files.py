@@ -130,8 +130,8 @@ def private_folder(name: str, may_pass: bool = False) -> str:
 
 def check_way(folder: str, made: Optional[int] = None) -> None:
     """Raises Failure if another user owns a folder on the path, or may write to one: that user could replace it by a
-    link at any time. With the descriptor of the new folder, also raises it if the path leads elsewhere by now. Checks
-    only if this command runs as root. The user of sudo is trusted."""
+    link at any time. With the descriptor of the new folder, also raises it if the path now leads elsewhere. Checks only
+    if this command runs as root. The user of sudo is trusted."""
     if os.geteuid() != 0:
         return
     path, *names = os.path.realpath(folder).split("/")

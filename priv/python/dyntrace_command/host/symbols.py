@@ -1,9 +1,9 @@
 """Finds the function at an offset in an ELF file, and the part of the VM that it belongs to.
 
-As in `elf`, the bytes come from a container and may be anything: reading fails with ValueError, and never takes long.
-The VM of a release may be stripped. What remains are the symbols for the dynamic linker: in a VM, all functions that
-are not static. A static function lies between other functions of its source file, so if both neighbours belong to one
-part of the VM, it does too.
+As in `elf`, the bytes come from a container and may be anything: reading fails with ValueError, and is never slow. The
+VM of a release may be stripped. What remains are the symbols for the dynamic linker: in a VM, all functions that are
+not static. A static function lies between other functions of its source file, so if both neighbours belong to one part
+of the VM, it does too.
 """
 import bisect
 import re

@@ -39,8 +39,8 @@ STATUS_SIZE, STATUS_TEXT, STATUS_LAYOUT, STATUS_TRIES = 4096, 12, 1, 100
 SYSTEM_UID_MOST = 999
 # Seconds for one epmd, and for all epmds that a child asks.
 EPMD_S, ALL_EPMDS_S = 0.7, 1.0
-# Names of the threads of dirty I/O schedulers, before OTP 26 and since, truncated by the kernel to 15 characters; the
-# most threads of a VM that are looked at.
+# Names of the threads of dirty I/O schedulers, before and since OTP 26, truncated by the kernel to 15 characters; the
+# maximum number of threads of a VM that are checked.
 DIRTY_IO, THREADS_MOST = re.compile(r"\d+_dirty_io_s\w*|erts_dios_\d+"), 10000
 
 

@@ -219,17 +219,17 @@ def unload_here(node: Node) -> Unloaded:
         try:
             check_lives(node)
             # A load that was killed may not have started the application, and /tmp may have been emptied.
-            not_purged = stop(connection, os.path.dirname(text(where)), place.modules() or told_modules(connection))
+            not_purged = stop(connection, os.path.dirname(text(where)), place.modules() or listed_modules(connection))
             place.remove()
         finally:
             place.close()
     return Unloaded(place.path, not_purged)
 
 
-def told_modules(connection: Connection) -> List[str]:
+def listed_modules(connection: Connection) -> List[str]:
     """Returns the application's modules according to the node."""
-    told = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
-    names = told[1] if isinstance(told, tuple) and len(told) == 2 and isinstance(told[1], list) else []
+    answer = connection.call("application", "get_key", Atom("dyntrace"), Atom("modules"))
+    names = answer[1] if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], list) else []
     return [OURS, *[name for name in map(text, names[:MODULES_MOST]) if MODULE.fullmatch(name)]]
 
 

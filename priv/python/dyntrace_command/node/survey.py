@@ -122,7 +122,7 @@ class Survey:
             job.start(self.name, self.more)
 
     def receive(self, until: float) -> None:
-        """Processes the answers that have arrived, and gives up children that have not answered in time."""
+        """Processes the answers that have arrived, and gives up on children that have not answered in time."""
         ready, _, _ = select.select([job.child for job in self.running], [], [], max(0, until - time.monotonic()))
         for job in list(self.running):
             try:

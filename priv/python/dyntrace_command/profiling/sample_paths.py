@@ -32,8 +32,8 @@ KEY = re.compile(rf"(.*?),(<[\d.]+>|-|-?\d*),(.*?),({STACK}),({STACK})", re.S)
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK = "[no stack]"
 
-# Threads of the VM, by OTP's names for them before OTP 26 and since, truncated by the kernel to 15 characters; and what
-# they do when they run no process.
+# Threads of the VM, by their names before and since OTP 26, truncated by the kernel to 15 characters; and what they do
+# when they run no process.
 THREADS = (
     (r"\d+_scheduler|erts_sched_\d+", "[schedulers: ports, scheduling, spinning]"),
     (r"\d+_dirty_cpu_s\w*|erts_dcpus_\d+", "[dirty CPU schedulers]"),
@@ -171,7 +171,7 @@ def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Name
         return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel), sample.second)
     erlang = erlang or saved_frames(saved, place)
     if not erlang and sample.function:
-        erlang = [f"{clean(spelled(sample.function))} (taken up)"]
+        erlang = [f"{clean(spelled(sample.function))} (resumed)"]
     return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel), sample.second)
 
 

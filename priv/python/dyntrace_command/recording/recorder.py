@@ -134,15 +134,15 @@ class Recorder:
         self.last, self.refused = snapshot, ""
         self.rate.took(now)
         self.place.prune()
-        tell(f"{snapshot.show()}\n  {snapshot.path}")
+        announce(f"{snapshot.show()}\n  {snapshot.path}")
         if self.rate.is_spent():
-            tell(f"  no more snapshots until the limit allows one: at most {self.when.at_most.show()}")
+            announce(f"  no more snapshots until the limit allows one: at most {self.when.at_most.show()}")
 
     def refuse(self, cause: str, failure: Exception) -> None:
         """Reports, once, why snapshots are not written."""
         key, text = (failure.key, failure.text) if isinstance(failure, Failure) else (str(failure), str(failure))
         if key != self.refused:
-            tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of later causes\n{text}")
+            announce(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of later causes\n{text}")
         self.refused = key
 
     def save_count(self) -> None:
@@ -163,11 +163,11 @@ class Recorder:
             self.unsure.pop(node, None)
             if node.node in NAMELESS:
                 self.gone += 1
-                tell(f"dyntrace: {node.show()} has ended; it has no name, so it can't be found again")
+                announce(f"dyntrace: {node.show()} has ended; it has no name, so it can't be found again")
             else:
                 self.missing.append(node)
                 self.ended = now
-                tell(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
+                announce(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
         if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
             self.sought = now
             self.find_again()
@@ -189,21 +189,21 @@ class Recorder:
             self.triggers.set(self.session.nodes)
         for _, new in back:
             self.unsure[new] = time.monotonic()
-            tell(f"dyntrace: {new.show()} is back, and recorded again")
+            announce(f"dyntrace: {new.show()} is back, and recorded again")
 
     def tell_untraced(self, node: Node) -> None:
         """Reports the causes that the node can't trace."""
         status = status_now(node)
         if status.said("following") == "off":
-            tell(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
+            announce(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
         events = [cause.event for cause in self.when.causes]
         lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
                                                  if is_recorded(line.split(":")[0], events)]
         for line in lines:
-            tell(f"dyntrace: {node.show()} can't trace {line}")
+            announce(f"dyntrace: {node.show()} can't trace {line}")
 
 
-def tell(text: str) -> None:
+def announce(text: str) -> None:
     """Prints a message; ignores errors, because the output may be a file on a full disk."""
     with contextlib.suppress(OSError):
         say(text)

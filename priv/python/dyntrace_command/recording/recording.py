@@ -1,4 +1,5 @@
-"""Records nodes, from the daemon that they are registered with to a complete folder; and inspects LTTng folders.
+"""Records nodes: finds the daemon with which they are registered, and records until the folder is complete. Also
+inspects LTTng folders.
 
 While LTTng records, its events can't be read: it writes their description when the session stops. Until then, the index
 of the packets shows whether there are events.

@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 class Session:
-    """A session, which is destroyed at the end, even if this command is killed."""
+    """A session that is destroyed at the end, even if this command is killed."""
 
     def __init__(self, daemon: Lttng, chosen: Sequence[Node], wanted: Wanted) -> None:
         self.daemon, self.nodes, self.wanted = daemon, chosen, wanted

@@ -61,12 +61,12 @@ class Sampled(Frames):
             self.seen = True
         elif kind == "sample" and len(values) == 6:
             pid, queue, memory, reductions, function, state = values
-            self.told()
+            self.arrived()
             before = self.processes.get(pid)
             self.coming[pid] = Process(int(reductions), int(queue), int(memory),
                                        int(memory) - before.memory if before else 0, state, function)
 
-    def told(self) -> None:
+    def arrived(self) -> None:
         """Records that an event of a sample has arrived."""
         self.seen = True
         self.latest = time.monotonic()

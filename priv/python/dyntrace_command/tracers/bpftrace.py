@@ -172,7 +172,7 @@ def condition_of(node: Node) -> str:
                              for place in places) + ")"
 
 
-# -- Names for each ----------------------------------------------------------------------------------------------------
+# -- Names for each tracer ---------------------------------------------------------------------------------------------
 
 def place_in_row(node: Node) -> Optional[str]:
     """Returns the suffix of an unused probe of the array: a number, or an empty text for the first probe, which scripts
