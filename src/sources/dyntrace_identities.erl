@@ -388,7 +388,7 @@ until_asked(Asker) ->
     end.
 
 %% Addresses are contents, which `shape' hides.
-tell_port(Port, N, Text) ->
+report_port(Port, N, Text) ->
     ok = pause(N),
     case dyntrace_port_asker:info(Port) of
         {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, shown(Port, Name, Text), OsPid});

@@ -159,7 +159,7 @@ void dt_model_unsure(struct dt_model *model, const struct dt_place *place, int64
 void dt_model_lost(struct dt_model *model, const struct dt_place *place,
                    const struct dt_lost *lost) {
     struct node *node = dt_nodes_lost(model->world, place, lost->begin);
-    struct dt_lost told = *lost;
+    struct dt_lost reported = *lost;
 
     reported.node = node ? &node->seen : NULL;
     DT_EMIT(model->world, lost, &reported);

@@ -67,7 +67,7 @@ struct ending {
     int64_t explained; /* of a collection; 0: unknown */
 };
 
-static void tell(const struct process *p, const struct ending *end) {
+static void report(const struct process *p, const struct ending *end) {
     const struct run_state *of = p->run_state;
     enum dt_state state = p->seen.state;
     struct dt_interval reported = {

@@ -55,8 +55,8 @@ static void long_queue(struct dt_summary *summary, const struct dt_pair *row, co
 static const struct {
     enum dt_probe probe;
     const uint64_t *per_rule;
-    void (*tell)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
-                 const char *times);
+    void (*add)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
+                const char *times);
 } reports[] = {
     {DT_vm_long_schedule, &dt_limits.long_schedules.per_rule, long_schedule},
     {DT_vm_long_gc, &dt_limits.reported_collections.per_rule, long_gc},

@@ -100,7 +100,7 @@ static void delivered(struct node *node, const struct delivery *d) {
         return;
     }
     if (m->is_remote && d->how == DT_MATCHED_SENDER)
-        told.how = DT_MATCHED_ORDER;
+        reported.how = DT_MATCHED_ORDER;
     dt_in_flight_take_out(m);
     dt_message_deliver(node, m, &reported);
 }
