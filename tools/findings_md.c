@@ -39,7 +39,7 @@ static const char limits[] =
 static const struct rule {
     const char *name, *about, *severity, *looks_at, *limits, *why, *next;
 } rules[] = {
-#define LIMIT(name, number, unit, meaning) "| `" #name "` | " #number unit " | " meaning " |\n"
+#define LIMIT(name, number, unit, meaning) "- `" #name "` = " #number unit ": " meaning "\n"
 #define RULE(name, about, severity, looks_at, limits, why, next)                                   \
     {#name, #about, severity, looks_at, "" limits, why, next},
 #include "summary/findings/rules.def"
@@ -53,10 +53,8 @@ int main(void) {
                rules[i].looks_at);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];
-        printf("\n## %s\n\n%s\n\nNext: %s.\n", rule->name, rule->why, rule->next);
-        if (*rule->limits)
-            printf("\n| limit | value | meaning |\n|---|---|---|\n%s", rule->limits);
-        printf("\nDetails: the report's table `%s`.\n", rule->about);
+        printf("\n## %s\n%s\n\nNext: %s. Details: the report's table `%s`.%s\n%s", rule->name,
+               rule->why, rule->next, rule->about, *rule->limits ? " Limits:" : "", rule->limits);
     }
     fputs(limits, stdout);
     return 0;

@@ -374,94 +374,65 @@ request(Label, Fun) ->
 %% `dyntrace', with two differences: an integer after a string raises `badarg', as does a fifth integer or string; and
 %% the tag may be one received with a message.
 -spec p() -> boolean().
-p() ->
-    wants_i4s4() andalso fire_i4s4([]).
+p() -> wants_i4s4() andalso fire_i4s4([]).
 -spec p(arg()) -> boolean().
-p(A) ->
-    wants_i4s4() andalso fire_i4s4([A]).
+p(A) -> wants_i4s4() andalso fire_i4s4([A]).
 -spec p(arg(), arg()) -> boolean().
-p(A, B) when ?PLACED(A, B) ->
-    wants_i4s4() andalso fire_i4s4([A, B]);
-p(A, B) ->
-    dyntrace_annotation:bad(p, [A, B]).
+p(A, B) when ?PLACED(A, B) -> wants_i4s4() andalso fire_i4s4([A, B]);
+p(A, B) -> dyntrace_annotation:bad(p, [A, B]).
 -spec p(arg(), arg(), arg()) -> boolean().
-p(A, B, C) when ?PLACED(A, B, C) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C]);
-p(A, B, C) ->
-    dyntrace_annotation:bad(p, [A, B, C]).
+p(A, B, C) when ?PLACED(A, B, C) -> wants_i4s4() andalso fire_i4s4([A, B, C]);
+p(A, B, C) -> dyntrace_annotation:bad(p, [A, B, C]).
 -spec p(arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D) when ?PLACED(A, B, C, D) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D]);
-p(A, B, C, D) ->
-    dyntrace_annotation:bad(p, [A, B, C, D]).
+p(A, B, C, D) when ?PLACED(A, B, C, D) -> wants_i4s4() andalso fire_i4s4([A, B, C, D]);
+p(A, B, C, D) -> dyntrace_annotation:bad(p, [A, B, C, D]).
 -spec p(arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
-p(A, B, C, D, E) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E]).
+p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
+p(A, B, C, D, E) -> dyntrace_annotation:bad(p, [A, B, C, D, E]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
-p(A, B, C, D, E, F) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E, F]).
+p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
+p(A, B, C, D, E, F) -> dyntrace_annotation:bad(p, [A, B, C, D, E, F]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
-p(A, B, C, D, E, F, G) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E, F, G]).
+p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
+p(A, B, C, D, E, F, G) -> dyntrace_annotation:bad(p, [A, B, C, D, E, F, G]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) ->
     wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G, H]);
-p(A, B, C, D, E, F, G, H) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E, F, G, H]).
+p(A, B, C, D, E, F, G, H) -> dyntrace_annotation:bad(p, [A, B, C, D, E, F, G, H]).
 
 %% @doc Like {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as a field).
 %% Raises `badarg' for a label out of range.
 -spec pn(label()) -> boolean().
-pn(Label) when ?IS_LABEL(Label) ->
-    wants_n(Label) andalso fire_n([Label]);
-pn(Label) ->
-    dyntrace_annotation:bad(pn, [Label]).
+pn(Label) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label]);
+pn(Label) -> dyntrace_annotation:bad(pn, [Label]).
 -spec pn(label(), arg()) -> boolean().
-pn(Label, A) when ?IS_LABEL(Label) ->
-    wants_n(Label) andalso fire_n([Label, A]);
-pn(Label, A) ->
-    dyntrace_annotation:bad(pn, [Label, A]).
+pn(Label, A) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label, A]);
+pn(Label, A) -> dyntrace_annotation:bad(pn, [Label, A]).
 -spec pn(label(), arg(), arg()) -> boolean().
-pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) ->
-    wants_n(Label) andalso fire_n([Label, A, B]);
-pn(Label, A, B) ->
-    dyntrace_annotation:bad(pn, [Label, A, B]).
+pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) -> wants_n(Label) andalso fire_n([Label, A, B]);
+pn(Label, A, B) -> dyntrace_annotation:bad(pn, [Label, A, B]).
 -spec pn(label(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) ->
-    wants_n(Label) andalso fire_n([Label, A, B, C]);
-pn(Label, A, B, C) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C]).
+pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) -> wants_n(Label) andalso fire_n([Label, A, B, C]);
+pn(Label, A, B, C) -> dyntrace_annotation:bad(pn, [Label, A, B, C]).
 -spec pn(label(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) ->
-    wants_n(Label) andalso fire_n([Label, A, B, C, D]);
-pn(Label, A, B, C, D) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D]).
+pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) -> wants_n(Label) andalso fire_n([Label, A, B, C, D]);
+pn(Label, A, B, C, D) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E]);
-pn(Label, A, B, C, D, E) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E]).
+pn(Label, A, B, C, D, E) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E, F) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F]);
-pn(Label, A, B, C, D, E, F) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F]).
+pn(Label, A, B, C, D, E, F) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E, F, G) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G]);
-pn(Label, A, B, C, D, E, F, G) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G]).
+pn(Label, A, B, C, D, E, F, G) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E, F, G, H) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G, H) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G, H]);
-pn(Label, A, B, C, D, E, F, G, H) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G, H]).
+pn(Label, A, B, C, D, E, F, G, H) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G, H]).
 
 %% @doc Fires the probe `user_trace__s1' (in LTTng `user_trace_s1').
 -spec user_trace_s1(text() | term()) -> boolean().

@@ -2,12 +2,8 @@
 %% `info/0' gives the reason. Other cases load OTP's module, or a module without a file, before this one.
 -module(start_SUITE).
 
--include_lib("common_test/include/ct.hrl").
 -include_lib("kernel/include/file.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 3}}].

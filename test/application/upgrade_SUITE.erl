@@ -1,11 +1,7 @@
 %% An appup loads another version of the library into a node under load, with consumers attached before and after.
 -module(upgrade_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(NEXT, "99.0.0").
 -define(MESSAGES, 200).

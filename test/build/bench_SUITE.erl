@@ -1,11 +1,7 @@
 %% The bench measures something, and leaves nothing behind when it is killed.
 -module(bench_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 4}}].

@@ -1,11 +1,7 @@
 %% Builds the library with each compiler, and the application without rebar3; checks the messages about missing headers.
 -module(build_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 10}}].

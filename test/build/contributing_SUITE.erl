@@ -1,11 +1,7 @@
 %% Follows recipes of CONTRIBUTING.md in a copy of the project, with the code of their examples.
 -module(contributing_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 6}}].

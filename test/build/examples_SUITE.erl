@@ -1,11 +1,7 @@
 %% Builds and runs each example as its README says: with dyntrace as a dependency, and in releases.
 -module(examples_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% The expressions that the tests evaluate in a running shop, in Erlang and in Elixir.
 -define(ASKED,

@@ -2,11 +2,7 @@
 %% replaces it: it makes the same macros, and bpftrace can read their probes.
 -module(native_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% DTrace for Linux also has a command with this name, in another folder.
 -define(DTRACE, "/usr/bin/dtrace").

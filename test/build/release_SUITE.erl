@@ -2,11 +2,7 @@
 %% moved away. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
 -module(release_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(MODES, ["interactive", "embedded"]).
 

@@ -2,11 +2,7 @@
 %% that root does nothing that this user could not do, is not kept waiting, and gets no false answer.
 -module(attacks_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% The command must end within this many seconds, whatever a process does.
 -define(ENDS_S, 12).

@@ -3,11 +3,7 @@
 %% viewed as one system.
 -module(cluster_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(HOSTS, ["anna", "bert", "cora"]).
 -define(JOBS, 40).

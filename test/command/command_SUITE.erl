@@ -2,11 +2,7 @@
 %% failures.
 -module(command_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% A process of the report, with its name and its initial call.
 -define(NAMED, "^  <[0-9.]+> [a-z_0-9]+ +[a-z_]+:[a-z_]+/\\d").

@@ -2,11 +2,7 @@
 %% kernel counts a place only once, so the later program requests names through a different probe.
 -module(names_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [asking/1]).
 

@@ -1,11 +1,7 @@
 %% `dyntrace profile': shares, names and call paths of known work, on nodes with and without frame pointers.
 -module(profile_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(WITH_FLAG, ["+JPperf", "map"]).
 %% A sampling rate for cases that measure shares. The load works only part of the time.

@@ -2,11 +2,7 @@
 %% that comes back, a full disk, a daemon that is killed, the node of another user.
 -module(snapshots_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% Cases with a node and a session daemon of another user.
 -define(IS_OF_NOBODY(Case), Case =:= another_user; Case =:= hostile_user; Case =:= hostile_folder;

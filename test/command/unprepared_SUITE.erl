@@ -1,11 +1,7 @@
 %% `dyntrace load', `unload' and `report --load' on nodes that are not prepared for it. Afterwards, they are as before.
 -module(unprepared_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(COOKIE, "its_cookie").
 

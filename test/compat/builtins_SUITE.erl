@@ -1,11 +1,7 @@
 %% Which calls are calls of BIFs, of NIFs, and of other functions: each fires only the probes of its kind.
 -module(builtins_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, call/2, until_pattern/3, until_following/3, until_untraced/1,
                           keep_log/1, logged/1]).

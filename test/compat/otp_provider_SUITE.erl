@@ -1,11 +1,7 @@
 %% The provider org_erlang_otp: its tracepoints, the libraries that provide them, and the samples of the allocators.
 -module(otp_provider_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 2}}].

@@ -1,12 +1,8 @@
 %% Annotations, except their fields in each arity, which test_cases checks.
 -module(annotation_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
 -include("../../src/facade/dyntrace_annotation.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 6}}].

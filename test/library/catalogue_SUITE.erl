@@ -1,11 +1,7 @@
 %% The catalogue, the built library and the documentation agree.
 -module(catalogue_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 all() ->
     [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, kinds, exports,

@@ -1,11 +1,7 @@
 %% The facade, and loading the module: everything that requires no consumer.
 -module(dyntrace_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 6}}].

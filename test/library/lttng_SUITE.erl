@@ -1,11 +1,7 @@
 %% Records the tracepoints with a real session daemon: each tracepoint, and each field's value.
 -module(lttng_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(TRACER, {tracer, dyntrace, []}).
 

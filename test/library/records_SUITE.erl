@@ -2,11 +2,7 @@
 %% compiled from text here, because older releases reject its syntax.
 -module(records_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(RECORDS, test_records).
 -define(MAX, 256).

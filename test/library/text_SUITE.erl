@@ -1,11 +1,7 @@
 %% Texts of terms: equal to the runtime's, in time that depends only on the text.
 -module(text_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(MAX, 256).
 -define(KEPT, 253).

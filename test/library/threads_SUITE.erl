@@ -6,11 +6,7 @@
 %% libc (memcpy, snprintf). Each test fails if its node reports a race.
 -module(threads_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -nifs([race/0]).
 

@@ -1,11 +1,7 @@
 %% Reads the probes with a real bpftrace: each probe, and each argument's value.
 -module(usdt_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(TRACER, {tracer, dyntrace, []}).
 

@@ -1,11 +1,7 @@
 %% Runs the recipes of docs/lttng.md and docs/pictures.md verbatim.
 -module(recipes_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 6}}].

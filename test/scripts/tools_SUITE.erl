@@ -1,11 +1,7 @@
 %% Runs the scripts of priv/bpftrace and the commands of docs/perf.md, and compares the output with known behaviour.
 -module(tools_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(TRACER, {tracer, dyntrace, []}).
 

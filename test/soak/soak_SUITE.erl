@@ -2,11 +2,7 @@
 %% module is loaded again and again. Takes DYNTRACE_SOAK_S seconds.
 -module(soak_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% The number of messages per LTTng session.
 -define(NUMBERED, 2000).

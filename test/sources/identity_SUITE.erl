@@ -2,11 +2,7 @@
 %% with Erlang's own.
 -module(identity_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, asking/1, call/2, until_following/3, until_worker_after/2]).
 

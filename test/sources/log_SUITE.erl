@@ -1,11 +1,7 @@
 %% The probe log: its values compared with the output of logger's own formatter, its limits, and the handler.
 -module(log_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2]).
 

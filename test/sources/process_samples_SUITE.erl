@@ -1,11 +1,7 @@
 %% The probe process_sample: the processes with the largest queue, heap and reductions, compared with Erlang's own data.
 -module(process_samples_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, call/2, until_following/3]).
 

@@ -2,11 +2,7 @@
 %% are trace events, are tested here because they need two nodes.
 -module(sources_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_node/3, with_two_nodes/3,
                           until_following/3, until_nodes/3, until_worker_after/2, keep_log/1, logged/1,

@@ -1,11 +1,7 @@
 %% The VM's own events: the messages of the system monitor as values, and the ownership of the system monitor.
 -module(vm_events_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(DEADLINE_MS, 60000).
 

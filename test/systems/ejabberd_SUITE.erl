@@ -1,11 +1,7 @@
 %% Debian's ejabberd under load: recordings of it agree with its own counts and names.
 -module(ejabberd_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(COUNT, 50).
 

@@ -1,11 +1,7 @@
 %% Debian's RabbitMQ under load: recordings of it agree with its own counts and names.
 -module(rabbitmq_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(QUEUE, "orders").
 -define(COUNT, 200).

@@ -2,11 +2,7 @@
 %% specifications of users.
 -module(delivery_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
                           until_untraced/1, until_following/3, until_pattern/3, until_worker_after/2, keep_log/1,

@@ -1,11 +1,7 @@
 %% The application traces what attached consumers require, and stops all of it when they detach.
 -module(follow_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, following/1, call/2, until_traced/1,
                           until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,

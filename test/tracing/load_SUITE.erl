@@ -1,11 +1,7 @@
 %% Traces a whole VM under load: it keeps working, and every event is decoded.
 -module(load_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(ORDERS, 300).
 

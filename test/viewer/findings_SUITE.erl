@@ -1,11 +1,7 @@
 %% The rules of the findings: a recording for each rule, and recordings of real, healthy nodes.
 -module(findings_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").

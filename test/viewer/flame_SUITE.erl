@@ -1,11 +1,7 @@
 %% The sink `flame': the time of each stack, and how speedscope's own importer reads it.
 -module(flame_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").

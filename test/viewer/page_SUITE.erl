@@ -4,11 +4,7 @@
 %% test_page:check/3 fails if a page sends a request, logs an error or violates its policy.
 -module(page_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(MS, 1000000).
 

@@ -2,11 +2,7 @@
 %% which fields that version does not know.
 -module(perfetto_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(WHERE, #{vpid => 17, vtid => 18, procname => "1_scheduler"}).
 -define(A, "<0.90.0>").

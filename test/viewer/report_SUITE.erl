@@ -1,10 +1,7 @@
 %% The sink `report': every number for small recordings with known content, as JSON; and the text for terminals.
 -module(report_SUITE).
 
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").

@@ -1,11 +1,7 @@
 %% The sink `sequence': its diagrams, and how Mermaid reads them.
 -module(sequence_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").

@@ -2,11 +2,7 @@
 %% status, current function and queue from `process_info/2', and the times that processes measured.
 -module(states_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(CONNECTIONS, 20).
 -define(MESSAGES, 10).

@@ -2,11 +2,7 @@
 %% recordings that are damaged, malicious or made by other tools.
 -module(viewer_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% The sinks that write a file.
 -define(SINKS, [report, perfetto, html, flame, sequence, model]).

@@ -1,11 +1,7 @@
 %% The viewer's model: its events for traces with known content, as lines of sink.dyntrace.model.
 -module(viewer_model_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 5}}].

@@ -2,10 +2,7 @@
 %% in a virtual machine, because DTrace requires a kernel with BTF and uprobes.
 -module(dtrace_SUITE).
 
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 45}}].
