@@ -31,7 +31,7 @@ struct dt_model {
     bool is_ended;
 };
 
-/* -- Moments ------------------------------------------------------------------------ */
+/* -- Hooks -------------------------------------------------------------------------- */
 
 /* Messages in flight may have been delivered during the loss. */
 static void messages_lost(struct node *node, int64_t begin) {

@@ -107,9 +107,5 @@ void dt_top_free(struct dt_top_n *kept) {
 }
 
 GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
-    GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
-
-    for (unsigned i = 0; i < kept->whos->len; i++)
-        g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
-    return copy;
+    return g_ptr_array_copy(kept->whos, NULL, NULL);
 }
