@@ -34,7 +34,7 @@ static bool is_told_before(const struct dt_listed *rows, unsigned at) {
 /* Each `what` once per node, with its first reason. */
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
-    bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
     uint64_t left = dt_limits.withheld.per_rule;
 
     for (unsigned i = 0; i < summary->withheld.rows->len && left > 0; i++) {
