@@ -165,10 +165,10 @@ static void unsure(void *data, const struct dt_place *place, int64_t end) {
 static void lost(void *data, const struct dt_place *place, const struct dt_lost *lost) {
     struct dt_model *model = data;
     struct node *node = dt_nodes_lost(model->world, place, lost->begin);
-    struct dt_lost told = *lost;
+    struct dt_lost report = *lost;
 
-    told.node = node ? &node->seen : NULL;
-    DT_EMIT(model->world, lost, &told);
+    report.node = node ? &node->seen : NULL;
+    DT_EMIT(model->world, lost, &report);
 }
 
 const struct dt_reads dt_model_reads = {
@@ -214,12 +214,12 @@ void dt_model_end(struct dt_model *model) {
 }
 
 void dt_model_free(struct dt_model *model) {
-    static const struct dt_sink nobody;
+    static const struct dt_sink none;
 
     if (!model)
         return;
     if (!model->is_ended) {
-        model->world->sink = &nobody;
+        model->world->sink = &none;
         dt_model_end(model);
     }
     dt_world_free(model->world);

@@ -1,25 +1,25 @@
 /*
- * The bounds are a graph whose edge from A to B is the most that offset(A) - offset(B) may be; the
- * shortest path is the tightest bound. With all shortest paths, the middle between the bounds of
- * each clock against the reference keeps all bounds.
+ * The bounds form a graph: the edge from A to B is the greatest possible value of offset(A) -
+ * offset(B), so the shortest path is the tightest bound. Once all shortest paths are known, the
+ * middle between the bounds of each clock against the reference satisfies all of them.
  *
- * A send may be told late, at most by the time since its sender's event before it; by how much is
- * unknown where there is none. The likely bounds are taken in the order of that time: each if it
- * agrees with what is sure and with those before it. The uncertainty is that of the sure bounds,
- * on a side that has any.
+ * A send may be recorded late, by at most the time since its sender's previous event; without such
+ * an event, the delay is unknown. The likely bounds are tried in the order of that time. Each is
+ * used if it agrees with the sure bounds and with the likely ones before it. The uncertainty is
+ * that of the sure bounds, on each side that has any.
  *
- * A circle below 0 is a contradiction. Among sure bounds, clocks run at different speeds, or were
- * set meanwhile. Then all sure bounds are widened by the least time that resolves it. In a circle
- * of k bounds, one may be too tight by k times as much: so the uncertainty grows by that time for
- * each other clock.
+ * A cycle below 0 is a contradiction. Sure bounds contradict each other if clocks run at different
+ * speeds, or were set meanwhile. Then all sure bounds are widened by the least time that resolves
+ * it. In a cycle of k bounds, a single one may be too tight by k times as much, so the uncertainty
+ * grows by that time for each other clock.
  */
 #include "offsets/bounds.h"
 
 #include <glib.h>
 
 enum {
-    /* The time for all paths is that number cubed. Without offsets, a recording of more clocks is
-       shown as it is. */
+    /* Finding all paths takes the cube of the number of clocks. A recording with more clocks is
+       shown without corrections. */
     CLOCKS_MAX = 64,
 };
 
@@ -31,11 +31,11 @@ struct matrix {
     int64_t *at; /* n * n */
 };
 
-/* offset(from) - offset(to) <= ns, if the send was told in time. */
+/* offset(from) - offset(to) <= ns, if the send was recorded in time. */
 struct likely {
     unsigned from, to;
     int64_t ns;
-    int64_t late; /* the most by which it was told late; `unknown` */
+    int64_t late; /* the longest possible delay; `unknown` */
 };
 
 static const int64_t unknown = INT64_MAX;

@@ -3,15 +3,14 @@
  * offset(B), so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction
  * bounds most.
  *
- * Only messages that can't be confused count: of which one was sent and one was delivered in all
- * the recording that have these nodes and this text or, with sequential tracing, this serial. They
- * are looked up at the end, when all nodes have told their names. A message that was delivered
- * later than it could have been does no harm, so those that are taken late, as by
- * seq_trace_receive, may count.
+ * Only unambiguous messages count: exactly one was sent and one delivered in the whole recording
+ * between these nodes with this text or, with sequential tracing, this serial. They are looked up
+ * at the end, when the names of all nodes are known. A delivery that is recorded too late, such as
+ * a seq_trace_receive, does no harm, because it only loosens the bound.
  *
- * A send that is told too late does harm. The runtime calls the tracer when it has given a message
- * for another node to the connection, and the thread may have to wait in between. So the sender's
- * event before this one makes a second bound, which is sure; seq_trace_send comes before the send.
+ * A send that is recorded too late does harm. The runtime calls the tracer after it has passed the
+ * message for another node to the connection, and the thread may have to wait in between. The
+ * sender's previous event therefore makes a second, safe bound. seq_trace_send precedes the send.
  */
 #include "offsets/estimate.h"
 
@@ -23,16 +22,16 @@
 #include "shared/texts.h"
 
 enum {
-    /* Sends, and as many deliveries; later ones do not count. */
+    /* The maximum number of sends, and of deliveries; later ones are ignored. */
     SAMPLES_MAX = 500000,
 };
 
-/* A message at one of its ends. */
+/* One end of a message: its send or its delivery. */
 struct sample {
-    struct node *node; /* where that was recorded */
-    uint64_t hash;     /* of what both ends tell of it */
+    struct node *node; /* where it was recorded */
+    uint64_t hash;     /* of the data that both ends have */
     int64_t time;
-    int64_t sure; /* of a send: it was not before this; DT_NO_VALUE if nothing tells */
+    int64_t sure; /* of a send: it was not before this time; DT_NO_VALUE if unknown */
     unsigned clock;
     bool is_repeated;
     uint64_t other; /* the number of the other end's node; 0: it has a name */
@@ -67,12 +66,12 @@ static gboolean equal_samples(const void *a, const void *b) {
 }
 
 struct dt_estimate *dt_estimate_new(void) {
-    static const struct dt_sink nobody;
+    static const struct dt_sink none;
     static const struct dt_hooks nodes_alone = {.node_new = {dt_peers_new},
                                                 .node_free = {dt_peers_free}};
     struct dt_estimate *e = g_new0(struct dt_estimate, 1);
 
-    e->world = dt_world_new(&nobody, NULL, &nodes_alone);
+    e->world = dt_world_new(&none, NULL, &nodes_alone);
     e->sent = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->delivered = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->names = g_string_chunk_new(4096);
@@ -91,7 +90,7 @@ void dt_estimate_free(struct dt_estimate *e) {
 
 /* -- Samples ------------------------------------------------------------------------ */
 
-/* With its end, so that of two texts each counts alone. */
+/* Includes the end of the text, so that adjacent texts do not run together. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     return dt_hash_number(dt_hash_text(hash, text), 0xff);
 }

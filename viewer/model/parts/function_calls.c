@@ -62,12 +62,12 @@ static void call(struct process *p, const char *entry, int64_t time) {
 
 static void return_to(struct process *p, struct function *f, int64_t time) {
     struct stack *c = dt_stack_of(p);
-    bool is_told = c->has_returned;
+    bool is_reported = c->has_returned;
     unsigned depth;
 
     c->has_returned = false;
     /* The return itself was reported just before. */
-    if (is_told)
+    if (is_reported)
         return;
     if (dt_stack_find(c, f, &depth))
         dt_stack_pop_above(c, depth + 1, time, DT_LEFT_RETURN);
@@ -150,15 +150,16 @@ static void left_with(struct process *p, const char *entry, const struct leave *
 
 static void arguments(struct process *p, const struct dt_function_arguments *e, int64_t time) {
     struct frame *f = p->stack ? dt_stack_top(p->stack) : NULL;
-    bool is_told = f && strcmp(f->function->name, e->entry) == 0 &&
-                   time - f->seen.begin < DT_ONE_EVENT_NS && p->node->stacks->calls_are_recorded;
+    bool is_reported = f && strcmp(f->function->name, e->entry) == 0 &&
+                       time - f->seen.begin < DT_ONE_EVENT_NS &&
+                       p->node->stacks->calls_are_recorded;
 
-    if (!is_told && !p->node->stacks->calls_are_recorded) {
+    if (!is_reported && !p->node->stacks->calls_are_recorded) {
         call(p, e->entry, time);
         f = dt_stack_top(p->stack);
-        is_told = f && !p->stack->deeper;
+        is_reported = f && !p->stack->deeper;
     }
-    if (is_told)
+    if (is_reported)
         DT_EMIT(p->node->world, arguments, &f->seen, e->arguments);
 }
 

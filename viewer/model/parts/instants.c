@@ -17,12 +17,12 @@ static void instant(struct node *node, const struct dt_recorded *event, const ch
                     const char *other) {
     struct process *p = dt_process_of(node, process), *q = dt_process_anywhere(node, other);
     struct dt_recorded recorded = shown(node->world, event);
-    struct dt_instant told = {.event = &recorded,
-                              .node = &node->seen,
-                              .process = p ? &p->seen : NULL,
-                              .other = q ? &q->seen : NULL};
+    struct dt_instant report = {.event = &recorded,
+                                .node = &node->seen,
+                                .process = p ? &p->seen : NULL,
+                                .other = q ? &q->seen : NULL};
 
-    DT_EMIT(node->world, instant, &told);
+    DT_EMIT(node->world, instant, &report);
 }
 
 /* Events that are reported unchanged: probe, process, other process or port. */
@@ -75,15 +75,15 @@ static void sample(struct node *node, const struct dt_recorded *event) {
         DT_EMIT(node->world, sample, &p->seen, e, event->time);
 }
 
-static void (*const told[DT_PROBES])(struct node *,
-                                     const struct dt_recorded *) = {[DT_vm_counter] = counter,
-                                                                    [DT_process_sample] = sample,
+static void (*const handlers[DT_PROBES])(struct node *, const struct dt_recorded *) = {
+    [DT_vm_counter] = counter,
+    [DT_process_sample] = sample,
 #define INSTANT(probe, process, other) [DT_##probe] = instant_##probe,
-                                                                    INSTANTS(INSTANT)
+    INSTANTS(INSTANT)
 #undef INSTANT
 };
 
 void dt_instants_event(struct node *node, const struct dt_recorded *event) {
-    if (told[event->probe])
-        told[event->probe](node, event);
+    if (handlers[event->probe])
+        handlers[event->probe](node, event);
 }

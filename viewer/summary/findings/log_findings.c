@@ -105,7 +105,7 @@ static GHashTable *warnings_by_shape(const struct dt_summary *summary) {
     return warnings;
 }
 
-static void tell(struct dt_summary *summary, const struct warning *warning) {
+static void report(struct dt_summary *summary, const struct warning *warning) {
     struct dt_actor *actor = warning->first->actor;
     g_autofree char *name = dt_actor_show_where(actor);
     g_autofree char *lines = dt_counted(warning->count, "warning");
@@ -127,7 +127,7 @@ static void warnings(struct dt_summary *summary) {
 
         if (warning->is_alarm ? alarms++ < dt_limits.alarms.per_rule
                               : others++ < dt_limits.warnings.per_rule)
-            tell(summary, warning);
+            report(summary, warning);
     }
 }
 

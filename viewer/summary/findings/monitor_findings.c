@@ -55,8 +55,8 @@ static void long_queue(struct dt_summary *summary, const struct dt_pair *row, co
 static const struct {
     enum dt_probe probe;
     const uint64_t *per_rule;
-    void (*tell)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
-                 const char *times);
+    void (*report)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
+                   const char *times);
 } reports[] = {
     {DT_vm_long_schedule, &dt_limits.long_schedules.per_rule, long_schedule},
     {DT_vm_long_gc, &dt_limits.reported_collections.per_rule, long_gc},
@@ -76,7 +76,7 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
             continue;
         g_autofree char *name = dt_actor_show_where(row->from);
         g_autofree char *times = dt_counted(row->count, "time");
-        reports[n].tell(summary, row, name, times);
+        reports[n].report(summary, row, name, times);
         found++;
     }
 }
