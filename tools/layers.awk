@@ -20,7 +20,7 @@ viewer/model/parts/server_calls\n\
 viewer/model/parts/messages\n\
 viewer/model\n\
 viewer/offsets\n\
-viewer/who\n\
+viewer/actors\n\
 viewer/summary viewer/stacks\n\
 viewer/report viewer/page viewer/perfetto viewer/flame viewer/sequence viewer/dump\n\
 viewer/sinks\n\

@@ -23,6 +23,7 @@
 #include "model/parts/scheduling.h"
 #include "model/parts/server_calls/server_calls.h"
 #include "model/parts/spans.h"
+#include "reading/reader.h"
 
 struct dt_model {
     struct world *world;
@@ -30,7 +31,7 @@ struct dt_model {
     bool is_ended;
 };
 
-/* -- Moments ------------------------------------------------------------------------ */
+/* -- Hooks -------------------------------------------------------------------------- */
 
 /* Messages in flight may have been delivered during the loss. */
 static void messages_lost(struct node *node, int64_t begin) {
@@ -122,8 +123,9 @@ static const struct handling {
     [DT_withheld] = {withheld, OTHERS},
 };
 
-void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
+static void read_event(void *data, const struct dt_recorded *event) {
     const struct handling *handling = &handlings[event->probe];
+    struct dt_model *model = data;
     struct world *world = model->world;
     struct node *node;
 
@@ -144,26 +146,33 @@ void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
     dt_processes_forget(node);
 }
 
-void dt_model_skip(struct dt_model *model) {
-    model->skipped++;
+static void skip(void *data) {
+    ((struct dt_model *)data)->skipped++;
 }
 
-void dt_model_losing(struct dt_model *model, const struct dt_place *place, int64_t begin) {
+static void losing(void *data, const struct dt_place *place, int64_t begin) {
+    struct dt_model *model = data;
+
     dt_nodes_lost(model->world, place, begin);
 }
 
-void dt_model_unsure(struct dt_model *model, const struct dt_place *place, int64_t end) {
+static void unsure(void *data, const struct dt_place *place, int64_t end) {
+    struct dt_model *model = data;
+
     dt_nodes_unsure(model->world, place, end);
 }
 
-void dt_model_lost(struct dt_model *model, const struct dt_place *place,
-                   const struct dt_lost *lost) {
+static void lost(void *data, const struct dt_place *place, const struct dt_lost *lost) {
+    struct dt_model *model = data;
     struct node *node = dt_nodes_lost(model->world, place, lost->begin);
-    struct dt_lost reported = *lost;
+    struct dt_lost report = *lost;
 
-    reported.node = node ? &node->seen : NULL;
-    DT_EMIT(model->world, lost, &reported);
+    report.node = node ? &node->seen : NULL;
+    DT_EMIT(model->world, lost, &report);
 }
+
+const struct dt_reads dt_model_reads = {
+    .event = read_event, .skip = skip, .losing = losing, .unsure = unsure, .lost = lost};
 
 bool dt_model_is_nameless(const struct dt_model *model) {
     return model->world->earlier > 0 && model->world->earlier_named == 0;
@@ -205,12 +214,12 @@ void dt_model_end(struct dt_model *model) {
 }
 
 void dt_model_free(struct dt_model *model) {
-    static const struct dt_sink no_sink;
+    static const struct dt_sink none;
 
     if (!model)
         return;
     if (!model->is_ended) {
-        model->world->sink = &no_sink;
+        model->world->sink = &none;
         dt_model_end(model);
     }
     dt_world_free(model->world);

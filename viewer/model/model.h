@@ -11,21 +11,13 @@
 #include "shared/sink.h"
 
 struct dt_model;
+struct dt_reads;
 
 /* `sink`, and its data `of_sink`, must outlive the model. `shows_contents`: report exit reasons and
    log lines unchanged, instead of hiding their contents (shared/contents.h). */
 struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents);
-void dt_model_event(struct dt_model *model, const struct dt_recorded *event);
-/* Counts an event of another provider, or one whose fields could not be read. */
-void dt_model_skip(struct dt_model *model);
-/* A loss begins whose end is not yet known: the known state ends at `begin`. */
-void dt_model_losing(struct dt_model *model, const struct dt_place *place, int64_t begin);
-/* Events of this place may be lost up to `end`: until then, the model infers nothing from a missing
-   event. */
-void dt_model_unsure(struct dt_model *model, const struct dt_place *place, int64_t end);
-/* A loss whose end is known: discards state that was inferred during the loss. */
-void dt_model_lost(struct dt_model *model, const struct dt_place *place,
-                   const struct dt_lost *lost);
+/* The callbacks of the reader that pass its events to the model. */
+extern const struct dt_reads dt_model_reads;
 /* Reports everything that is still open, then every live process as gone, then the nodes. */
 void dt_model_end(struct dt_model *model);
 void dt_model_free(struct dt_model *model);
@@ -34,5 +26,5 @@ void dt_model_free(struct dt_model *model);
  * or an initial call. */
 bool dt_model_is_nameless(const struct dt_model *model);
 uint64_t dt_model_events(const struct dt_model *model);
-/* The number of events passed to dt_model_skip. */
+/* The number of events of other providers, or whose fields could not be read. */
 uint64_t dt_model_skipped(const struct dt_model *model);

@@ -1,26 +1,25 @@
 /*
- * The bounds are a graph: the edge from A to B is the upper bound of offset(A) - offset(B), and a
- * shortest path is the tightest bound. When all shortest paths are known, the middle between the
- * bounds of each clock against the reference satisfies all bounds.
+ * The bounds form a graph: the edge from A to B is the greatest possible value of offset(A) -
+ * offset(B), so the shortest path is the tightest bound. Once all shortest paths are known, the
+ * middle between the bounds of each clock against the reference satisfies all of them.
  *
- * A send may be reported late, by at most the time that has passed after the previous event of its
- * sender; without such an event, the delay is unknown. So there are certain bounds and likely ones.
- * The likely bounds are processed in the order of that time, and each is used if it agrees with the
- * certain bounds and with the ones before it. The uncertainty comes from the certain bounds, except
- * on a side that has none.
+ * A send may be recorded late, by at most the time since its sender's previous event; without such
+ * an event, the delay is unknown. The likely bounds are tried in the order of that time. Each is
+ * used if it agrees with the sure bounds and with the likely ones before it. The uncertainty is
+ * that of the sure bounds, on each side that has any.
  *
- * A cycle with a negative sum is a contradiction. Among certain bounds, it means that clocks run at
- * different speeds, or were set meanwhile. All certain bounds are then widened by the least time
- * that resolves it. In a cycle of k bounds, a single bound may be too tight by k times as much, so
- * the uncertainty grows by that time for each other clock.
+ * A cycle below 0 is a contradiction. Sure bounds contradict each other if clocks run at different
+ * speeds, or were set meanwhile. Then all sure bounds are widened by the least time that resolves
+ * it. In a cycle of k bounds, a single one may be too tight by k times as much, so the uncertainty
+ * grows by that time for each other clock.
  */
 #include "offsets/bounds.h"
 
 #include <glib.h>
 
 enum {
-    /* Finding all paths takes time proportional to the cube of this number. A recording with more
-       clocks is shown without offsets. */
+    /* Finding all paths takes the cube of the number of clocks. A recording with more clocks is
+       shown without corrections. */
     CLOCKS_MAX = 64,
 };
 
@@ -32,11 +31,11 @@ struct matrix {
     int64_t *at; /* n * n */
 };
 
-/* offset(from) - offset(to) <= ns, if the send was reported in time. */
+/* offset(from) - offset(to) <= ns, if the send was recorded in time. */
 struct likely {
     unsigned from, to;
     int64_t ns;
-    int64_t late; /* the maximum delay of the report, or `unknown` */
+    int64_t late; /* the longest possible delay; `unknown` */
 };
 
 static const int64_t unknown = INT64_MAX;

@@ -3,16 +3,14 @@
  * offset(B), so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction
  * gives the tightest bound.
  *
- * Only unambiguous messages are used: in the whole recording, exactly one message with these nodes
- * and this text (with sequential tracing, this serial number) was sent, and one was delivered. They
- * are matched at the end, when the names of all nodes are known. A late delivery is harmless,
- * because it only weakens the bound, so messages that are received late, as with seq_trace_receive,
- * are used, too.
+ * Only unambiguous messages count: exactly one was sent and one delivered in the whole recording
+ * between these nodes with this text or, with sequential tracing, this serial. They are looked up
+ * at the end, when the names of all nodes are known. A delivery that is recorded too late, such as
+ * a seq_trace_receive, does no harm, because it only loosens the bound.
  *
- * A send that is reported late would make the bound wrong. The runtime calls the tracer after it
- * has given a message for another node to the connection, and the thread may have had to wait in
- * between. So the previous event of the sender gives a second bound, which is certain. The event
- * seq_trace_send precedes the send.
+ * A send that is recorded too late does harm. The runtime calls the tracer after it has passed the
+ * message for another node to the connection, and the thread may have to wait in between. The
+ * sender's previous event therefore makes a second, safe bound. seq_trace_send precedes the send.
  */
 #include "offsets/estimate.h"
 
@@ -28,9 +26,9 @@ enum {
     SAMPLES_MAX = 500000,
 };
 
-/* A message as seen by one of its ends. */
+/* One end of a message: its send or its delivery. */
 struct sample {
-    struct node *node; /* the node that recorded it */
+    struct node *node; /* where it was recorded */
     uint64_t hash;     /* of the data that both ends have */
     int64_t time;
     int64_t sure; /* of a send: it was not before this time; DT_NO_VALUE if unknown */
@@ -68,12 +66,12 @@ static gboolean equal_samples(const void *a, const void *b) {
 }
 
 struct dt_estimate *dt_estimate_new(void) {
-    static const struct dt_sink no_sink;
+    static const struct dt_sink none;
     static const struct dt_hooks nodes_alone = {.node_new = {dt_peers_new},
                                                 .node_free = {dt_peers_free}};
     struct dt_estimate *e = g_new0(struct dt_estimate, 1);
 
-    e->world = dt_world_new(&no_sink, NULL, &nodes_alone);
+    e->world = dt_world_new(&none, NULL, &nodes_alone);
     e->sent = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->delivered = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->names = g_string_chunk_new(4096);
@@ -92,7 +90,7 @@ void dt_estimate_free(struct dt_estimate *e) {
 
 /* -- Samples ------------------------------------------------------------------------ */
 
-/* Includes the end of the text, so that the boundary between two texts is unambiguous. */
+/* Includes the end of the text, so that adjacent texts do not run together. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     return dt_hash_number(dt_hash_text(hash, text), 0xff);
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "shared/sink.h"
-#include "who/seen_nodes.h"
+#include "actors/seen_nodes.h"
 
 struct dt_page_counters;
 

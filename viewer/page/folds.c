@@ -69,7 +69,7 @@ static int by_interest(const void *a, const void *b) {
         return one->has_crashed ? -1 : 1;
     if (one->run_ns != other->run_ns)
         return dt_compare(other->run_ns, one->run_ns);
-    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
+    return dt_compare((int64_t)one->actor->number, (int64_t)other->actor->number);
 }
 
 void dt_page_fold_limit(struct dt_page_fold *fold, unsigned most) {
@@ -97,7 +97,7 @@ void dt_page_folds_apply(GPtrArray *lanes) {
             continue;
         }
         if (!fold->lane) {
-            fold->lane = dt_page_lane_new(lane->who);
+            fold->lane = dt_page_lane_new(lane->actor);
             fold->lane->fold = fold;
         }
         /* The fold's lane is in the array already, unless it is new or was dropped as dull. */

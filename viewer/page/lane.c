@@ -2,10 +2,10 @@
 
 #include "shared/texts.h"
 
-struct dt_page_lane *dt_page_lane_new(struct dt_who *who) {
+struct dt_page_lane *dt_page_lane_new(struct dt_actor *actor) {
     struct dt_page_lane *lane = g_new0(struct dt_page_lane, 1);
 
-    lane->who = dt_who_keep(who);
+    lane->actor = dt_actor_keep(actor);
     lane->references = 1;
     lane->index = -1;
     return lane;
@@ -21,7 +21,7 @@ void dt_page_lane_unref(struct dt_page_lane *lane) {
     if (!lane || --lane->references > 0)
         return;
     dt_page_lane_drop_intervals(lane);
-    dt_who_drop(lane->who);
+    dt_actor_drop(lane->actor);
     g_free(lane);
 }
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "who/who.h"
+#include "actors/actors.h"
 
 struct dt_page_fold;
 
@@ -20,7 +20,7 @@ struct dt_page_interval {
 };
 
 struct dt_page_lane {
-    struct dt_who *who;  /* its process, with a reference */
+    struct dt_actor *actor; /* its process, with a reference */
     unsigned references; /* one for the live process or the list of gone ones, and one per message,
                             call, ... that names it */
 
@@ -36,7 +36,7 @@ struct dt_page_lane {
     int index;    /* in the page's processes; -1: absent */
 };
 
-struct dt_page_lane *dt_page_lane_new(struct dt_who *who);
+struct dt_page_lane *dt_page_lane_new(struct dt_actor *actor);
 struct dt_page_lane *dt_page_lane_ref(struct dt_page_lane *lane); /* NULL for NULL */
 void dt_page_lane_unref(struct dt_page_lane *lane);
 void dt_page_lane_add(struct dt_page_lane *lane, const struct dt_interval *interval, uint32_t text);

@@ -16,7 +16,7 @@ enum {
 };
 
 struct dt_page_lanes {
-    struct dt_whos *whos;
+    struct dt_actors *actors;
     GHashTable *live; /* the lanes of live processes */
     GPtrArray *gone;  /* lanes of processes that are gone, and of folds */
     struct dt_page_folds *folds;
@@ -36,11 +36,11 @@ static void unref(void *lane) {
     dt_page_lane_unref(lane);
 }
 
-struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes,
+struct dt_page_lanes *dt_page_lanes_new(struct dt_actors *actors, unsigned processes,
                                         unsigned intervals) {
     struct dt_page_lanes *lanes = g_new0(struct dt_page_lanes, 1);
 
-    lanes->whos = whos;
+    lanes->actors = actors;
     lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
     lanes->folds = dt_page_folds_new();
@@ -64,14 +64,14 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes) {
 }
 
 struct dt_page_lane *dt_page_lanes_of(struct dt_page_lanes *lanes, struct dt_process *process) {
-    struct dt_who *who = dt_who_of(lanes->whos, process);
+    struct dt_actor *actor = dt_actor_of(lanes->actors, process);
 
-    if (!who || who->of_sink)
-        return who ? who->of_sink : NULL;
-    who->of_sink = dt_page_lane_new(who);
-    g_hash_table_add(lanes->live, who->of_sink);
-    lanes->seen += who->kind != DT_FOREIGN;
-    return who->of_sink;
+    if (!actor || actor->of_sink)
+        return actor ? actor->of_sink : NULL;
+    actor->of_sink = dt_page_lane_new(actor);
+    g_hash_table_add(lanes->live, actor->of_sink);
+    lanes->seen += actor->kind != DT_FOREIGN;
+    return actor->of_sink;
 }
 
 /* -- How interesting a lane is ------------------------------------------------------- */
@@ -86,7 +86,7 @@ static void score(const struct dt_page_lanes *lanes, struct dt_page_lane *lane) 
                   part((double)lane->messages, (double)lanes->messages) / 2 +
                   (lane->has_crashed ? 0.02 : 0);
     /* Processes of other nodes have no intervals. */
-    if (lane->who->kind == DT_FOREIGN)
+    if (lane->actor->kind == DT_FOREIGN)
         lane->score = -1;
 }
 
@@ -96,7 +96,7 @@ static int by_score(const void *a, const void *b) {
 
     if (one->score != other->score)
         return one->score < other->score ? 1 : -1;
-    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
+    return dt_compare((int64_t)one->actor->number, (int64_t)other->actor->number);
 }
 
 /* Sorts the most interesting lanes first, as of now. */
@@ -226,12 +226,12 @@ void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *in
 }
 
 void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process) {
-    struct dt_who *who = process->of_sink;
-    struct dt_page_lane *lane = who ? who->of_sink : NULL;
+    struct dt_actor *actor = process->of_sink;
+    struct dt_page_lane *lane = actor ? actor->of_sink : NULL;
 
     if (!lane)
         return;
-    who->of_sink = NULL;
+    actor->of_sink = NULL;
     g_hash_table_steal(lanes->live, lane);
     g_ptr_array_add(lanes->gone, lane);
     lanes->messages += lane->messages;

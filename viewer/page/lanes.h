@@ -5,8 +5,8 @@
 
 struct dt_page_lanes;
 
-/* `whos` has to outlive the result. */
-struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes,
+/* `actors` has to outlive the result. */
+struct dt_page_lanes *dt_page_lanes_new(struct dt_actors *actors, unsigned processes,
                                         unsigned intervals);
 void dt_page_lanes_free(struct dt_page_lanes *lanes);
 
@@ -14,7 +14,7 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes);
 struct dt_page_lane *dt_page_lanes_of(struct dt_page_lanes *lanes, struct dt_process *process);
 void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *interval,
                        uint32_t text);
-/* Call it before dt_who_gone. */
+/* Call it before dt_actor_gone. */
 void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process);
 
 /* After the end of the model: the rows of the timeline within the limits, most interesting first.

@@ -118,11 +118,11 @@ static void *start(const union dt_value *values, GError **error) {
     page->of[STACKS] = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
     page->of[COUNTERS] = dt_page_counters_new();
     page->of[TIMELINE] =
-        dt_page_timeline_new(&summary->whos, (struct dt_page_timeline_limits){
-                                                 .processes = (unsigned)values[PROCESSES].integer,
-                                                 .intervals = (unsigned)values[INTERVALS].integer,
-                                                 .messages = (unsigned)values[MESSAGES].integer,
-                                             });
+        dt_page_timeline_new(&summary->actors, (struct dt_page_timeline_limits){
+                                                   .processes = (unsigned)values[PROCESSES].integer,
+                                                   .intervals = (unsigned)values[INTERVALS].integer,
+                                                   .messages = (unsigned)values[MESSAGES].integer,
+                                               });
     return page;
 
 failed:
@@ -149,7 +149,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     dt_json_name(json, "timeline");
     dt_page_timeline_json(timeline, json);
     dt_json_name(json, "counters");
-    dt_page_counters_json(page->of[COUNTERS], &summary->whos.nodes, timeline->begin, json);
+    dt_page_counters_json(page->of[COUNTERS], &summary->actors.nodes, timeline->begin, json);
     dt_json_close(json, '}');
     fill_template(page->template, json, page->file);
     g_string_free(json, true);

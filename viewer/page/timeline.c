@@ -9,12 +9,12 @@ enum {
     LOST_MOST = 1000,
 };
 
-struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
+struct dt_page_timeline *dt_page_timeline_new(struct dt_actors *actors,
                                               struct dt_page_timeline_limits limits) {
     struct dt_page_timeline *timeline = g_new0(struct dt_page_timeline, 1);
 
     timeline->rows_most = limits.processes;
-    timeline->lanes = dt_page_lanes_new(whos, limits.processes, limits.intervals);
+    timeline->lanes = dt_page_lanes_new(actors, limits.processes, limits.intervals);
     timeline->functions = dt_page_strings_new(FUNCTIONS_MOST);
     timeline->messages = dt_page_messages_new(limits.messages);
     dt_page_items_init(&timeline->calls, CALLS_MOST);

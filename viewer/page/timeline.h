@@ -26,8 +26,8 @@ struct dt_page_timeline {
     int64_t begin, end;
 };
 
-/* `whos` has to outlive the result. Pass `process_gone` to the timeline before dt_who_gone. */
-struct dt_page_timeline *dt_page_timeline_new(struct dt_whos *whos,
+/* `actors` has to outlive the result. Pass `process_gone` to the timeline before dt_actor_gone. */
+struct dt_page_timeline *dt_page_timeline_new(struct dt_actors *actors,
                                               struct dt_page_timeline_limits limits);
 void dt_page_timeline_free(struct dt_page_timeline *timeline);
 

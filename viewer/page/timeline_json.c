@@ -157,9 +157,9 @@ static void fold_json(const struct writer *w, const struct dt_page_lane *lane) {
     dt_json_text(w->to, "show", show);
     dt_json_number(w->to, "members", fold->members);
     dt_json_boolean(w->to, "row", true);
-    dt_json_text(w->to, "kind", dt_kind_names[lane->who->kind]);
-    dt_json_text(w->to, "node", dt_who_node(lane->who));
-    dt_json_text(w->to, "group", lane->who->group);
+    dt_json_text(w->to, "kind", dt_kind_names[lane->actor->kind]);
+    dt_json_text(w->to, "node", dt_actor_node(lane->actor));
+    dt_json_text(w->to, "group", lane->actor->group);
     time_json(w, "began", fold->began);
     time_json(w, "ended", fold->ended);
     intervals_json(w, lane);
@@ -168,26 +168,26 @@ static void fold_json(const struct writer *w, const struct dt_page_lane *lane) {
 
 /* Processes without a row, not even one to unfold, have only their names. */
 static void process_json(const struct writer *w, const struct dt_page_lane *lane, bool has_row) {
-    const struct dt_who *who = lane->who;
+    const struct dt_actor *actor = lane->actor;
 
     if (dt_page_is_fold(lane)) {
         fold_json(w, lane);
         return;
     }
     dt_json_open(w->to, NULL, '{');
-    dt_json_number(w->to, "number", (int64_t)who->number);
-    dt_json_text(w->to, "pid", who->pid);
-    dt_json_text(w->to, "show", who->show);
+    dt_json_number(w->to, "number", (int64_t)actor->number);
+    dt_json_text(w->to, "pid", actor->pid);
+    dt_json_text(w->to, "show", actor->show);
     if (fold_of(lane) >= 0)
         dt_json_number(w->to, "fold", fold_of(lane));
     if (has_row) {
         dt_json_boolean(w->to, "row", true);
-        dt_json_text(w->to, "kind", dt_kind_names[who->kind]);
-        dt_json_text(w->to, "node", dt_who_node(who));
-        dt_json_text(w->to, "name", who->name);
-        dt_json_text(w->to, "group", who->group);
-        time_json(w, "began", who->began);
-        time_json(w, "ended", who->ended);
+        dt_json_text(w->to, "kind", dt_kind_names[actor->kind]);
+        dt_json_text(w->to, "node", dt_actor_node(actor));
+        dt_json_text(w->to, "name", actor->name);
+        dt_json_text(w->to, "group", actor->group);
+        time_json(w, "began", actor->began);
+        time_json(w, "ended", actor->ended);
         intervals_json(w, lane);
     }
     dt_json_close(w->to, '}');

@@ -5,9 +5,9 @@ static const char *receiver(struct dt_perfetto *s, const struct dt_message *m) {
     return m->to ? dt_tracks_show(s->tracks, m->to) : m->to_text;
 }
 
-/* `has_arrow`: an arrow leads here from an event that already has the whole text. */
+/* `is_reported`: an arrow leads here from an event that already has the whole text. */
 static void message_instant(struct dt_perfetto *s, const struct dt_message *m,
-                            struct dt_process *of, int64_t time, bool has_arrow) {
+                            struct dt_process *of, int64_t time, bool is_reported) {
     bool has_text = s->has_text && *m->text;
     uint64_t name = has_text ? 0 : dt_name(s->packets, "message");
     dt_event_begin(s->packets, DT_EVENT_INSTANT, dt_tracks_child(s->tracks, of, DT_CHILD_MESSAGES),
@@ -19,7 +19,7 @@ static void message_instant(struct dt_perfetto *s, const struct dt_message *m,
     if (m->from)
         dt_arg_text(s->packets, DT_ARG_from, dt_tracks_show(s->tracks, m->from));
     dt_arg_text(s->packets, DT_ARG_to, receiver(s, m));
-    if (has_text && !has_arrow)
+    if (has_text && !is_reported)
         dt_arg_text(s->packets, DT_ARG_text, m->text);
     dt_arg_text(s->packets, DT_ARG_matched, dt_matched_names[m->matched]);
     if (dt_is_inferred(m->matched))
@@ -78,9 +78,9 @@ static void request_slice(struct dt_perfetto *s, const struct dt_message *m) {
 
 void dt_perfetto_message_gone(void *data, struct dt_message *m) {
     struct dt_perfetto *s = data;
-    bool is_told = m->to && m->delivered != DT_NO_VALUE;
+    bool is_reported = m->to && m->delivered != DT_NO_VALUE;
 
-    if (s->has_messages && !is_told && m->from && m->sent != DT_NO_VALUE)
+    if (s->has_messages && !is_reported && m->from && m->sent != DT_NO_VALUE)
         write_sent(s, m, 0);
     if (s->has_messages)
         request_slice(s, m);

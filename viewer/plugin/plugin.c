@@ -82,32 +82,6 @@ static void free_component(struct component *c) {
     g_free(c);
 }
 
-static void model_event(void *model, const struct dt_recorded *event) {
-    dt_model_event(model, event);
-}
-
-static void model_skip(void *model) {
-    dt_model_skip(model);
-}
-
-static void model_losing(void *model, const struct dt_place *place, int64_t begin) {
-    dt_model_losing(model, place, begin);
-}
-
-static void model_unsure(void *model, const struct dt_place *place, int64_t end) {
-    dt_model_unsure(model, place, end);
-}
-
-static void model_lost(void *model, const struct dt_place *place, const struct dt_lost *lost) {
-    dt_model_lost(model, place, lost);
-}
-
-static const struct dt_reads to_model = {.event = model_event,
-                                         .skip = model_skip,
-                                         .losing = model_losing,
-                                         .unsure = model_unsure,
-                                         .lost = model_lost};
-
 static const struct dt_reads to_estimate = {.event = dt_estimate_event};
 
 /* -- Start -------------------------------------------------------------------------- */
@@ -148,7 +122,7 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
     c->model =
         dt_model_new(sink->collector ? sink->collector : sink, c->of_sink, c->shows_contents);
     c->clocks = dt_clocks_new();
-    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    c->reader = dt_reader_new(&dt_model_reads, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
     if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
         BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
@@ -251,7 +225,7 @@ static bool end_estimate(bt_self_component_sink *self, struct component *c) {
     dt_estimate_end(c->estimate, c->clocks);
     g_clear_pointer(&c->estimate, dt_estimate_free);
     dt_reader_free(c->reader);
-    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    c->reader = dt_reader_new(&dt_model_reads, c->model, c->clocks);
     c->order = dt_order_new(c->clocks, read_message, c);
     if (bt_message_iterator_seek_beginning(c->messages) ==
         BT_MESSAGE_ITERATOR_SEEK_BEGINNING_STATUS_OK)

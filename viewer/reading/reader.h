@@ -13,9 +13,11 @@ struct dt_reads {
     void (*event)(void *data, const struct dt_recorded *event);
     /* An event of another provider, or one whose fields could not be read. */
     void (*skip)(void *data);
-    /* See dt_model_losing, dt_model_unsure and dt_model_lost. */
+    /* A loss begins whose end is not yet known: the known state ends at `begin`. */
     void (*losing)(void *data, const struct dt_place *place, int64_t begin);
+    /* Events of this place may be lost up to `end`: until then, a missing event means nothing. */
     void (*unsure)(void *data, const struct dt_place *place, int64_t end);
+    /* A loss whose end is known. */
     void (*lost)(void *data, const struct dt_place *place, const struct dt_lost *lost);
 };
 

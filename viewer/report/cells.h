@@ -16,11 +16,12 @@ void dt_cell_time(struct dt_columns *c, const struct dt_summary *summary, int64_
 /* The number of the node, if there are several nodes. */
 void dt_cell_node(struct dt_columns *c, const struct dt_summary *summary,
                   const struct dt_seen_node *node);
-void dt_cell_who(struct dt_columns *c, const struct dt_who *who);
+void dt_cell_actor(struct dt_columns *c, const struct dt_actor *actor);
 /* With the process's node, if it differs from the node of the row. */
-void dt_cell_other(struct dt_columns *c, const struct dt_who *who, const struct dt_who *of_row);
+void dt_cell_other(struct dt_columns *c, const struct dt_actor *actor,
+                   const struct dt_actor *of_row);
 /* The node of the row is the sender's. */
 void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair);
 /* For tables with many columns: the name alone, if the process has one. */
-void dt_cell_short(struct dt_columns *c, const struct dt_who *who);
+void dt_cell_short(struct dt_columns *c, const struct dt_actor *actor);

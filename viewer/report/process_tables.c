@@ -8,15 +8,15 @@
 #include "shared/amounts.h"
 
 /* For tables that also have a column with the initial call. */
-static void cell_named(struct dt_columns *c, const struct dt_who *who) {
-    const char *other = *who->name ? who->name : who->label;
-    g_autofree char *text = g_strdup_printf("%s%s%s", who->pid, *other ? " " : "", other);
+static void cell_named(struct dt_columns *c, const struct dt_actor *actor) {
+    const char *other = *actor->name ? actor->name : actor->label;
+    g_autofree char *text = g_strdup_printf("%s%s%s", actor->pid, *other ? " " : "", other);
 
     dt_columns_text(c, text);
 }
 
-static int64_t run(const struct dt_who *who) {
-    return dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->run);
+static int64_t run(const struct dt_actor *actor) {
+    return dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->run);
 }
 
 /* Empty instead of 0, because most systems have only zeros. */
@@ -24,64 +24,65 @@ static void cell_some_ns(struct dt_columns *c, int64_t ns) {
     dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
 }
 
-static int64_t collecting(const struct dt_who *who) {
-    return dt_activity_ns(who, DT_RECORDED_COLLECTIONS, who->activity->collecting);
+static int64_t collecting(const struct dt_actor *actor) {
+    return dt_activity_ns(actor, DT_RECORDED_COLLECTIONS, actor->activity->collecting);
 }
 
-static int64_t longest_wait(const struct dt_who *who) {
-    return dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->longest_wait);
+static int64_t longest_wait(const struct dt_actor *actor) {
+    return dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->longest_wait);
 }
 
 static void cells_process(struct dt_columns *c, const struct dt_summary *summary,
-                          const struct dt_who *who) {
-    dt_cell_node(c, summary, who->node);
-    cell_named(c, who);
-    dt_columns_text(c, who->initial);
+                          const struct dt_actor *actor) {
+    dt_cell_node(c, summary, actor->node);
+    cell_named(c, actor);
+    dt_columns_text(c, actor->initial);
 }
 
-static void cell_runnable(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_ns(c, dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->runnable));
+static void cell_runnable(struct dt_columns *c, const struct dt_actor *actor) {
+    dt_cell_ns(c, dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->runnable));
 }
 
-static void cells_collecting(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_ns(c, collecting(who));
-    dt_cell_number(c, dt_activity_number(who, DT_RECORDED_COLLECTIONS, who->activity->collections));
+static void cells_collecting(struct dt_columns *c, const struct dt_actor *actor) {
+    dt_cell_ns(c, collecting(actor));
+    dt_cell_number(
+        c, dt_activity_number(actor, DT_RECORDED_COLLECTIONS, actor->activity->collections));
 }
 
-static void cells_messages(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_number(c, dt_activity_number(who, DT_RECORDED_SENDS, who->activity->sent));
-    dt_cell_number(c, dt_activity_number(who, DT_RECORDED_DELIVERIES, who->activity->received));
-    dt_cell_number(c, dt_activity_mailbox_max(who));
+static void cells_messages(struct dt_columns *c, const struct dt_actor *actor) {
+    dt_cell_number(c, dt_activity_number(actor, DT_RECORDED_SENDS, actor->activity->sent));
+    dt_cell_number(c, dt_activity_number(actor, DT_RECORDED_DELIVERIES, actor->activity->received));
+    dt_cell_number(c, dt_activity_mailbox_max(actor));
 }
 
-static void cells_sampled(struct dt_columns *c, const struct dt_who *who) {
-    dt_cell_number(c, dt_activity_queue_max(who));
-    if (who->activity->sampled)
-        dt_cell_bytes(c, who->activity->sampled->max_memory);
+static void cells_sampled(struct dt_columns *c, const struct dt_actor *actor) {
+    dt_cell_number(c, dt_activity_queue_max(actor));
+    if (actor->activity->sampled)
+        dt_cell_bytes(c, actor->activity->sampled->max_memory);
     else
         dt_columns_text(c, "");
 }
 
 static void that_runs(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
-    const struct dt_who *who = row;
+    const struct dt_actor *actor = row;
 
-    cells_process(c, summary, who);
-    dt_cell_ns(c, run(who));
-    cell_some_ns(c, who->activity->dirty_io);
-    cell_runnable(c, who);
-    dt_cell_ns(c, collecting(who));
-    cells_messages(c, who);
-    cells_sampled(c, who);
+    cells_process(c, summary, actor);
+    dt_cell_ns(c, run(actor));
+    cell_some_ns(c, actor->activity->dirty_io);
+    cell_runnable(c, actor);
+    dt_cell_ns(c, collecting(actor));
+    cells_messages(c, actor);
+    cells_sampled(c, actor);
 }
 
 static void that_waits_for_files(struct dt_columns *c, const struct dt_summary *summary,
                                  const void *row) {
-    const struct dt_who *who = row;
+    const struct dt_actor *actor = row;
 
-    cells_process(c, summary, who);
-    dt_cell_ns(c, who->activity->dirty_io);
-    dt_cell_ns(c, run(who));
-    cell_some_ns(c, who->activity->dirty_cpu);
+    cells_process(c, summary, actor);
+    dt_cell_ns(c, actor->activity->dirty_io);
+    dt_cell_ns(c, run(actor));
+    cell_some_ns(c, actor->activity->dirty_cpu);
 }
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
@@ -144,14 +145,14 @@ static const struct {
 
 /* The processes whose number is greater than 0. */
 static GPtrArray *sorted(const struct dt_top_n *kept, dt_criterion *by) {
-    GPtrArray *whos = dt_top_copy(kept);
+    GPtrArray *actors = dt_top_copy(kept);
     unsigned n = 0;
 
-    dt_top_sort(whos, by);
-    while (n < whos->len && by(g_ptr_array_index(whos, n)) > 0)
+    dt_top_sort(actors, by);
+    while (n < actors->len && by(g_ptr_array_index(actors, n)) > 0)
         n++;
-    g_ptr_array_set_size(whos, (int)n);
-    return whos;
+    g_ptr_array_set_size(actors, (int)n);
+    return actors;
 }
 
 __attribute__((format(printf, 4, 5))) static void add(GString *to, const struct dt_summary *summary,

@@ -106,7 +106,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
 /* -- Ports ------------------------------------------------------------------------------ */
 
 static int by_traffic(const void *a, const void *b) {
-    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
+    const struct dt_actor *x = *(struct dt_actor *const *)a, *y = *(struct dt_actor *const *)b;
     int by = dt_compare(dt_top_by_messages(y), dt_top_by_messages(x));
 
     return by ? by : dt_compare(y->activity->run, x->activity->run);
@@ -120,11 +120,11 @@ static GPtrArray *ports(const struct dt_summary *summary) {
 }
 
 static void port(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
-    const struct dt_who *port = row;
+    const struct dt_actor *port = row;
 
     dt_cell_node(c, summary, port->node);
-    dt_cell_who(c, port);
-    dt_cell_who(c, port->parent);
+    dt_cell_actor(c, port);
+    dt_cell_actor(c, port->parent);
     dt_cell_number(c, dt_activity_number(port, DT_RECORDED_DELIVERIES, port->activity->received));
     dt_cell_number(c, dt_activity_number(port, DT_RECORDED_SENDS, port->activity->sent));
     if (dt_activity_number(port, DT_RECORDED_OUTPUT, 0) == DT_NO_VALUE)
@@ -146,7 +146,7 @@ static void server_call(struct dt_columns *c, const struct dt_summary *summary, 
     const struct dt_pair *call = row;
 
     dt_cell_node(c, summary, call->to ? call->to->node : NULL);
-    const struct dt_who *caller = call->only ? call->only : call->from;
+    const struct dt_actor *caller = call->only ? call->only : call->from;
     if (call->to && caller && caller->node != call->to->node)
         dt_cell_other(c, caller, call->to);
     else
@@ -225,7 +225,7 @@ static void dead(struct dt_columns *c, const struct dt_summary *summary, const v
 static void cells_where(struct dt_columns *c, const struct dt_summary *summary,
                         const struct dt_listed *row) {
     dt_cell_node(c, summary, row->node);
-    dt_cell_who(c, row->who);
+    dt_cell_actor(c, row->actor);
 }
 
 static void crash(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
@@ -236,7 +236,7 @@ static void crash(struct dt_columns *c, const struct dt_summary *summary, const 
     dt_columns_text(c, crash->text);
     g_autoptr(GString) linked = g_string_new(NULL);
     for (unsigned n = 0; n < crash->linked->len; n++) {
-        g_autofree char *shown = dt_who_show_pid(g_ptr_array_index(crash->linked, n));
+        g_autofree char *shown = dt_actor_show_pid(g_ptr_array_index(crash->linked, n));
 
         g_string_append_printf(linked, "%s%s", n ? ", " : "", shown);
     }
@@ -306,8 +306,8 @@ static bool was_zero(const void *row) {
 
 /* With a single node, the tables of messages and calls show the requests. */
 static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
-    return dt_seen_nodes_are_several(&summary->whos.nodes) ? dt_rows_requests(summary)
-                                                           : g_ptr_array_new();
+    return dt_seen_nodes_are_several(&summary->actors.nodes) ? dt_rows_requests(summary)
+                                                             : g_ptr_array_new();
 }
 
 /* -- All of them ------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@ static void put(GString *to, const char *text, long most) {
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
         bool is_valid = c != (gunichar)-1 && c != (gunichar)-2;
+
         if (n++ == most) {
             g_string_append(to, "...");
             return;

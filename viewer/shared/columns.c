@@ -39,6 +39,7 @@ static bool is_harmless(gunichar c) {
 void dt_columns_escape(GString *to, const char *text) {
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
+
         if (c == (gunichar)-1 || c == (gunichar)-2) {
             g_string_append_printf(to, "\\x%02x", (unsigned char)*text++);
             continue;

@@ -15,29 +15,31 @@ void dt_activity_free(struct dt_activity *activity) {
     g_free(activity);
 }
 
-int64_t dt_activity_number(const struct dt_who *who, enum dt_recorded_kind kind, uint64_t number) {
+int64_t dt_activity_number(const struct dt_actor *actor, enum dt_recorded_kind kind,
+                           uint64_t number) {
     bool is_recorded =
-        who->node && who->activity->is_traced && dt_is_recorded(who->node->recorded, kind);
+        actor->node && actor->activity->is_traced && dt_is_recorded(actor->node->recorded, kind);
 
     return is_recorded ? (int64_t)number : DT_NO_VALUE;
 }
 
-int64_t dt_activity_ns(const struct dt_who *who, enum dt_recorded_kind kind, int64_t ns) {
+int64_t dt_activity_ns(const struct dt_actor *actor, enum dt_recorded_kind kind, int64_t ns) {
     if (kind == DT_RECORDED_SCHEDULING)
-        return who->activity->ran ? ns : DT_NO_VALUE;
-    return dt_activity_number(who, kind, (uint64_t)ns);
+        return actor->activity->ran ? ns : DT_NO_VALUE;
+    return dt_activity_number(actor, kind, (uint64_t)ns);
 }
 
-int64_t dt_activity_mailbox_max(const struct dt_who *who) {
-    bool has_sends = dt_activity_number(who, DT_RECORDED_SENDS, 0) != DT_NO_VALUE;
+int64_t dt_activity_mailbox_max(const struct dt_actor *actor) {
+    bool has_sends = dt_activity_number(actor, DT_RECORDED_SENDS, 0) != DT_NO_VALUE;
 
-    return has_sends && who->node->has_receipts ? (int64_t)who->activity->mailbox_max : DT_NO_VALUE;
+    return has_sends && actor->node->has_receipts ? (int64_t)actor->activity->mailbox_max
+                                                  : DT_NO_VALUE;
 }
 
-int64_t dt_activity_queue_max(const struct dt_who *who) {
-    return who->activity->sampled ? (int64_t)who->activity->sampled->max_queue : DT_NO_VALUE;
+int64_t dt_activity_queue_max(const struct dt_actor *actor) {
+    return actor->activity->sampled ? (int64_t)actor->activity->sampled->max_queue : DT_NO_VALUE;
 }
 
-int64_t dt_activity_memory_max(const struct dt_who *who) {
-    return who->activity->sampled ? (int64_t)who->activity->sampled->max_memory : DT_NO_VALUE;
+int64_t dt_activity_memory_max(const struct dt_actor *actor) {
+    return actor->activity->sampled ? (int64_t)actor->activity->sampled->max_memory : DT_NO_VALUE;
 }

@@ -1,8 +1,8 @@
-/* What a process did: the numbers that the summary collects of each dt_who. */
+/* What a process did: the numbers that the summary collects of each dt_actor. */
 #pragma once
 
 #include "summary/heap_growth.h"
-#include "who/who.h"
+#include "actors/actors.h"
 
 /* The samples of a process. */
 struct dt_sampled {
@@ -36,8 +36,9 @@ struct dt_activity *dt_activity_new(void);
 void dt_activity_free(struct dt_activity *activity);
 
 /* Numbers of a process; DT_NO_VALUE if the recording does not have them. */
-int64_t dt_activity_number(const struct dt_who *who, enum dt_recorded_kind kind, uint64_t number);
-int64_t dt_activity_ns(const struct dt_who *who, enum dt_recorded_kind kind, int64_t ns);
-int64_t dt_activity_mailbox_max(const struct dt_who *who);
-int64_t dt_activity_queue_max(const struct dt_who *who);
-int64_t dt_activity_memory_max(const struct dt_who *who);
+int64_t dt_activity_number(const struct dt_actor *actor, enum dt_recorded_kind kind,
+                           uint64_t number);
+int64_t dt_activity_ns(const struct dt_actor *actor, enum dt_recorded_kind kind, int64_t ns);
+int64_t dt_activity_mailbox_max(const struct dt_actor *actor);
+int64_t dt_activity_queue_max(const struct dt_actor *actor);
+int64_t dt_activity_memory_max(const struct dt_actor *actor);

@@ -22,8 +22,8 @@ static gboolean row_equal(const void *a, const void *b) {
 static void row_free(void *data) {
     struct dt_lives_row *row = data;
 
-    dt_who_drop(row->parent);
-    dt_who_drop(row->example);
+    dt_actor_drop(row->parent);
+    dt_actor_drop(row->example);
     g_free(row->what);
     g_free(row);
 }
@@ -43,38 +43,38 @@ static gboolean is_single(void *key, void *of, void *data) {
     return row->started < 2;
 }
 
-static bool has_name(const struct dt_who *who) {
-    return who->is_sum || *(who->process ? who->process->name : who->name);
+static bool has_name(const struct dt_actor *actor) {
+    return actor->is_sum || *(actor->process ? actor->process->name : actor->name);
 }
 
 /* The name of a port is its driver, then a space and details from the driver: its addresses. */
-static char *what_of(const struct dt_who *who) {
-    const char *what = *who->name ? who->name : who->initial;
+static char *what_of(const struct dt_actor *actor) {
+    const char *what = *actor->name ? actor->name : actor->initial;
 
-    return g_strndup(what, who->kind == DT_PORT ? strcspn(what, " ") : strlen(what));
+    return g_strndup(what, actor->kind == DT_PORT ? strcspn(what, " ") : strlen(what));
 }
 
 /* The result borrows the parent. */
-static struct dt_lives_row key_of(const struct dt_who *who) {
-    bool is_summed = who->parent && !has_name(who->parent);
+static struct dt_lives_row key_of(const struct dt_actor *actor) {
+    bool is_summed = actor->parent && !has_name(actor->parent);
 
-    return (struct dt_lives_row){.parent = is_summed ? dt_who_kind(who->parent) : who->parent,
-                                 .kind = who->kind,
-                                 .what = what_of(who),
+    return (struct dt_lives_row){.parent = is_summed ? dt_actor_kind(actor->parent) : actor->parent,
+                                 .kind = actor->kind,
+                                 .what = what_of(actor),
                                  .first_crash = DT_NO_VALUE,
                                  .last_start = DT_NO_VALUE};
 }
 
-const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, const struct dt_who *who) {
-    struct dt_lives_row key = key_of(who), *row = g_hash_table_lookup(lives->rows, &key);
+const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, const struct dt_actor *actor) {
+    struct dt_lives_row key = key_of(actor), *row = g_hash_table_lookup(lives->rows, &key);
 
     g_free(key.what);
     return row;
 }
 
 /* NULL: the table is full. */
-static struct dt_lives_row *row_of(struct dt_lives *lives, const struct dt_who *who) {
-    struct dt_lives_row key = key_of(who), *row = g_hash_table_lookup(lives->rows, &key);
+static struct dt_lives_row *row_of(struct dt_lives *lives, const struct dt_actor *actor) {
+    struct dt_lives_row key = key_of(actor), *row = g_hash_table_lookup(lives->rows, &key);
     g_autofree char *what = key.what;
 
     if (row)
@@ -85,33 +85,33 @@ static struct dt_lives_row *row_of(struct dt_lives *lives, const struct dt_who *
         return NULL;
     row = g_memdup2(&key, sizeof key);
     row->what = g_steal_pointer(&what);
-    dt_who_keep(row->parent);
+    dt_actor_keep(row->parent);
     g_hash_table_add(lives->rows, row);
     return row;
 }
 
-static bool is_short(const struct dt_who *who) {
+static bool is_short(const struct dt_actor *actor) {
     int64_t life =
-        who->kind == DT_PORT ? dt_limits.short_connections.life : dt_limits.short_lives.life;
+        actor->kind == DT_PORT ? dt_limits.short_connections.life : dt_limits.short_lives.life;
 
-    return who->ended != DT_NO_VALUE && who->ended - who->began <= life;
+    return actor->ended != DT_NO_VALUE && actor->ended - actor->began <= life;
 }
 
-void dt_lives_add(struct dt_lives *lives, struct dt_who *who) {
-    struct dt_lives_row *row = row_of(lives, who);
+void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
+    struct dt_lives_row *row = row_of(lives, actor);
 
     if (!row)
         return;
-    if (who->activity->has_crashed && row->crashed++ == 0)
-        row->first_crash = who->ended;
-    if (!row->example || who->activity->has_crashed || !row->example->activity->has_crashed) {
-        dt_who_drop(row->example);
-        row->example = dt_who_keep(who);
+    if (actor->activity->has_crashed && row->crashed++ == 0)
+        row->first_crash = actor->ended;
+    if (!row->example || actor->activity->has_crashed || !row->example->activity->has_crashed) {
+        dt_actor_drop(row->example);
+        row->example = dt_actor_keep(actor);
     }
-    if (who->began == DT_NO_VALUE)
+    if (actor->began == DT_NO_VALUE)
         return;
     row->started++;
-    row->restarted += row->crashed > 0 && who->began >= row->first_crash;
-    row->last_start = MAX(row->last_start, who->began);
-    row->short_ones += is_short(who);
+    row->restarted += row->crashed > 0 && actor->began >= row->first_crash;
+    row->last_start = MAX(row->last_start, actor->began);
+    row->short_ones += is_short(actor);
 }

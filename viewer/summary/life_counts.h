@@ -10,13 +10,13 @@
    ports with the same driver and the same opener or listener. Parents without a name are summed by
    their initial call. */
 struct dt_lives_row {
-    struct dt_who *parent; /* NULL: unknown */
+    struct dt_actor *parent; /* NULL: unknown */
     enum dt_kind kind;
     char *what;                            /* name, initial call or driver */
     uint64_t started, crashed, short_ones; /* in the recording */
     uint64_t restarted;                    /* of these, after a crash */
     int64_t first_crash, last_start;       /* DT_NO_VALUE: none */
-    struct dt_who *example;                /* the last one that crashed, else the last one */
+    struct dt_actor *example;              /* the last one that crashed, else the last one */
 };
 
 struct dt_lives {
@@ -25,6 +25,6 @@ struct dt_lives {
 void dt_lives_init(struct dt_lives *lives);
 void dt_lives_free(struct dt_lives *lives);
 /* Adds a process that is gone. */
-void dt_lives_add(struct dt_lives *lives, struct dt_who *who);
+void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor);
 /* The row of a process that is gone, or NULL. */
-const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, const struct dt_who *who);
+const struct dt_lives_row *dt_lives_of(const struct dt_lives *lives, const struct dt_actor *actor);

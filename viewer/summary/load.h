@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "who/seen_nodes.h"
+#include "actors/seen_nodes.h"
 
 enum { DT_STEPS = 300 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "summary/quantiles.h"
-#include "who/seen_nodes.h"
+#include "actors/seen_nodes.h"
 
 /* The row of a name, on a node or on none. */
 struct dt_named {

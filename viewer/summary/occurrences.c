@@ -5,7 +5,7 @@
 static void listed_clear(void *row) {
     struct dt_listed *listed = row;
 
-    dt_who_drop(listed->who);
+    dt_actor_drop(listed->actor);
     g_free(listed->text);
     g_free(listed->word);
     if (listed->linked)
@@ -51,12 +51,12 @@ void dt_list_sort(struct dt_list *list) {
 
 void dt_list_add(struct dt_list *list, struct dt_listed row) {
     if (!dt_list_wants(list, row.ns)) {
-        row.who = NULL;
+        row.actor = NULL;
         listed_clear(&row);
         list->left_out++;
         return;
     }
-    dt_who_keep(row.who);
+    dt_actor_keep(row.actor);
     g_array_append_val(list->rows, row);
     if (list->rows->len >= 2 * DT_LISTED)
         dt_list_sort(list);

@@ -1,14 +1,14 @@
 /* Bounded lists of occurrences: crashes, long waits, long garbage collections, log lines. */
 #pragma once
 
-#include "who/who.h"
+#include "actors/actors.h"
 
 /* Rows of a list, at most. */
 enum { DT_LISTED = 1000 };
 
 /* An occurrence in a process at a time. */
 struct dt_listed {
-    struct dt_who *who; /* NULL: it concerns the node */
+    struct dt_actor *actor; /* NULL: it concerns the node */
     struct dt_seen_node *node;
     int64_t time, ns;
     char *text, *word;
@@ -26,7 +26,7 @@ struct dt_list {
 };
 void dt_list_init(struct dt_list *list, bool by_ns);
 void dt_list_free(struct dt_list *list);
-/* Takes ownership of `text`, `word` and `linked`, and a reference to `who`. */
+/* Takes ownership of `text`, `word` and `linked`, and a reference to `actor`. */
 void dt_list_add(struct dt_list *list, struct dt_listed row);
 bool dt_list_wants(const struct dt_list *list, int64_t ns);
 void dt_list_sort(struct dt_list *list);

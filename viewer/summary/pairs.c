@@ -21,9 +21,9 @@ static gboolean pair_equal(const void *a, const void *b) {
 static void pair_free(void *row) {
     struct dt_pair *pair = row;
 
-    dt_who_drop(pair->from);
-    dt_who_drop(pair->to);
-    dt_who_drop(pair->only);
+    dt_actor_drop(pair->from);
+    dt_actor_drop(pair->to);
+    dt_actor_drop(pair->only);
     g_free(pair->text);
     g_free(pair->example);
     dt_quantiles_clear(&pair->took);
@@ -41,7 +41,7 @@ void dt_pairs_free(struct dt_pairs *pairs) {
     g_hash_table_destroy(pairs->rows);
 }
 
-static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
                               const char *text, bool *is_new) {
     struct dt_pair key = {.from = from, .to = to, .text = (char *)text};
     struct dt_pair *pair = g_hash_table_lookup(pairs->rows, &key);
@@ -50,8 +50,8 @@ static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_who *from, struc
     if (pair)
         return pair;
     pair = g_new0(struct dt_pair, 1);
-    pair->from = dt_who_keep(from);
-    pair->to = dt_who_keep(to);
+    pair->from = dt_actor_keep(from);
+    pair->to = dt_actor_keep(to);
     pair->text = g_strdup(text);
     g_hash_table_add(pairs->rows, pair);
     return pair;
@@ -69,8 +69,8 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
     dt_quantiles_merge(&to->worked, &from->worked);
 }
 
-static int64_t number_of(const struct dt_who *who) {
-    return who ? (int64_t)who->number : 0;
+static int64_t number_of(const struct dt_actor *actor) {
+    return actor ? (int64_t)actor->number : 0;
 }
 
 /* The further criteria make the order deterministic. */
@@ -81,8 +81,8 @@ static int by_count(const void *a, const void *b) {
     by = by ? by : dt_compare(number_of(x->from), number_of(y->from));
     by = by ? by : dt_compare(number_of(x->to), number_of(y->to));
     by = by ? by : g_strcmp0(x->text, y->text);
-    by = by ? by : strcmp(dt_who_show(x->from), dt_who_show(y->from));
-    return by ? by : strcmp(dt_who_show(x->to), dt_who_show(y->to));
+    by = by ? by : strcmp(dt_actor_show(x->from), dt_actor_show(y->from));
+    return by ? by : strcmp(dt_actor_show(x->to), dt_actor_show(y->to));
 }
 
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs) {
@@ -92,14 +92,14 @@ GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs) {
     return rows;
 }
 
-typedef bool is_summed(const struct dt_who *who);
+typedef bool is_summed(const struct dt_actor *actor);
 
-static bool has_exited(const struct dt_who *who) {
-    return who && !who->is_sum && !who->process;
+static bool has_exited(const struct dt_actor *actor) {
+    return actor && !actor->is_sum && !actor->process;
 }
 
-static bool has_no_name(const struct dt_who *who) {
-    return who && !who->is_sum && !(who->process ? *who->process->name : *who->name);
+static bool has_no_name(const struct dt_actor *actor) {
+    return actor && !actor->is_sum && !(actor->process ? *actor->process->name : *actor->name);
 }
 
 /* Sums the rows of processes for which `is_summed` is true by their initial calls. */
@@ -119,8 +119,8 @@ static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
 
         g_hash_table_steal(pairs->rows, row);
-        struct dt_who *from = is_summed(row->from) ? dt_who_kind(row->from) : row->from;
-        struct dt_who *to = is_summed(row->to) ? dt_who_kind(row->to) : row->to;
+        struct dt_actor *from = is_summed(row->from) ? dt_actor_kind(row->from) : row->from;
+        struct dt_actor *to = is_summed(row->to) ? dt_actor_kind(row->to) : row->to;
         bool is_new;
         merge(row_of(pairs, from, to, row->text, &is_new), row);
         pair_free(row);
@@ -144,7 +144,7 @@ static void make_room(struct dt_pairs *pairs) {
     }
 }
 
-struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
                              const char *text) {
     bool is_new;
     struct dt_pair *row = row_of(pairs, from, to, text, &is_new);

@@ -8,12 +8,12 @@
 #pragma once
 
 #include "summary/quantiles.h"
-#include "who/who.h"
+#include "actors/actors.h"
 
 /* The row of two processes and a text. */
 struct dt_pair {
-    struct dt_who *from, *to; /* either may be NULL: unknown */
-    struct dt_who *only;      /* the only process summed in `from`; NULL: several */
+    struct dt_actor *from, *to; /* either may be NULL: unknown */
+    struct dt_actor *only;      /* the only process summed in `from`; NULL: several */
     char *text, *example;
     uint64_t count, inferred, timeouts, downs;
     struct dt_quantiles took, queued, worked;
@@ -27,6 +27,6 @@ struct dt_pairs {
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
 void dt_pairs_free(struct dt_pairs *pairs);
 /* The result is valid until the next call. */
-struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
                              const char *text);
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */

@@ -44,11 +44,11 @@ static struct dt_request *row_of(struct dt_requests *requests, const char *label
     return request;
 }
 
-static void add_process(struct dt_whos *whos, struct dt_request *request,
+static void add_process(struct dt_actors *actors, struct dt_request *request,
                         const struct dt_process *process) {
     if (!process)
         return;
-    struct dt_seen_node *node = dt_seen_node(&whos->nodes, process->node);
+    struct dt_seen_node *node = dt_seen_node(&actors->nodes, process->node);
     if (!g_ptr_array_find(request->nodes, node, NULL))
         g_ptr_array_add(request->nodes, node);
     if (g_hash_table_size(request->processes) < PROCESSES)
@@ -62,7 +62,7 @@ static void add_time(struct dt_request *request, int64_t time) {
     request->end = MAX(request->end, time);
 }
 
-void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
+void dt_requests_add(struct dt_requests *requests, struct dt_actors *actors,
                      const struct dt_message *m) {
     struct dt_request *request = *m->label ? row_of(requests, m->label) : NULL;
 
@@ -72,8 +72,8 @@ void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
     }
     request->messages++;
     request->between_nodes += m->from && m->to && m->from->node != m->to->node;
-    add_process(whos, request, m->from);
-    add_process(whos, request, m->to);
+    add_process(actors, request, m->from);
+    add_process(actors, request, m->to);
     add_time(request, m->sent);
     add_time(request, m->delivered);
 }

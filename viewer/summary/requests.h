@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "who/who.h"
+#include "actors/actors.h"
 
 /* Messages of one label. */
 struct dt_request {
@@ -21,6 +21,6 @@ struct dt_requests {
 };
 void dt_requests_init(struct dt_requests *requests);
 void dt_requests_free(struct dt_requests *requests);
-void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
+void dt_requests_add(struct dt_requests *requests, struct dt_actors *actors,
                      const struct dt_message *m);
 GPtrArray *dt_requests_by_begin(const struct dt_requests *requests); /* the caller frees it */

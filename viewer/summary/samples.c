@@ -40,16 +40,16 @@ static void note_still(struct dt_sampled *of, const struct dt_process_sample *sa
 void dt_summary_sample(void *data, struct dt_process *process,
                        const struct dt_process_sample *sample, int64_t time) {
     struct dt_summary *summary = data;
-    struct dt_who *who = dt_who_of(&summary->whos, process);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
 
     dt_summary_at(summary, time);
-    dt_summary_recorded(summary, who->node, DT_RECORDED_SAMPLES);
-    if (!who->activity->sampled) {
-        who->activity->sampled = g_new0(struct dt_sampled, 1);
-        *who->activity->sampled = (struct dt_sampled){
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_SAMPLES);
+    if (!actor->activity->sampled) {
+        actor->activity->sampled = g_new0(struct dt_sampled, 1);
+        *actor->activity->sampled = (struct dt_sampled){
             .first = time, .first_queue = sample->queue, .still_since = DT_NO_VALUE};
     }
-    struct dt_sampled *of = who->activity->sampled;
+    struct dt_sampled *of = actor->activity->sampled;
     note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;

@@ -41,7 +41,7 @@ GPtrArray *dt_rows_server_calls(const struct dt_summary *summary) {
     GPtrArray *dt_rows_##table(const struct dt_summary *summary) {                                 \
         return rows;                                                                               \
     }
-ROWS(nodes, dt_seen_nodes_known(&summary->whos.nodes))
+ROWS(nodes, dt_seen_nodes_known(&summary->actors.nodes))
 ROWS(lost, dt_pointers(summary->lost))
 ROWS(findings, dt_pointers(summary->findings))
 ROWS(processes, dt_top_copy(&summary->processes))

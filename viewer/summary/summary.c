@@ -11,13 +11,13 @@ static void clear_finding(void *data) {
     struct dt_finding *finding = data;
 
     g_free(finding->text);
-    dt_who_drop(finding->who);
+    dt_actor_drop(finding->actor);
 }
 
 struct dt_summary *dt_summary_new(void) {
     struct dt_summary *summary = g_new0(struct dt_summary, 1);
 
-    dt_whos_init(&summary->whos, dt_activity_new, dt_activity_free);
+    dt_actors_init(&summary->actors, dt_activity_new, dt_activity_free);
     summary->period.begin = summary->period.end = DT_NO_VALUE;
     summary->lost = g_array_new(false, false, sizeof(struct dt_seen_lost));
     g_array_set_clear_func(summary->lost, clear_lost);
@@ -67,6 +67,6 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_top_free(&summary->processes);
     dt_top_free(&summary->ports);
     dt_load_free(&summary->load);
-    dt_whos_free(&summary->whos);
+    dt_actors_free(&summary->actors);
     g_free(summary);
 }

@@ -14,7 +14,7 @@
  *     load, quantiles                       time series and histograms
  *     findings/limits                       thresholds of the findings
  *
- * Each uses only the ones below it, and `who`.
+ * Each uses only the ones below it, and `actors`.
  */
 #pragma once
 
@@ -40,12 +40,12 @@ enum dt_severity { DT_HIGH, DT_MEDIUM, DT_LOW, DT_SEVERITIES };
 struct dt_finding {
     enum dt_severity severity;
     const struct dt_rule *rule;
-    struct dt_who *who; /* NULL: it concerns the recording */
+    struct dt_actor *actor; /* NULL: it concerns the recording */
     char *text;
 };
 
 struct dt_summary {
-    struct dt_whos whos;
+    struct dt_actors actors;
 
     uint64_t events, skipped;
     struct dt_period period;
@@ -90,10 +90,10 @@ static inline void dt_summary_recorded(struct dt_summary *summary, struct dt_see
 }
 
 /* A process that has events in the recording. NULL for NULL. */
-static inline struct dt_who *dt_summary_traced(struct dt_summary *summary,
-                                               struct dt_process *process) {
-    struct dt_who *who = dt_who_of(&summary->whos, process);
-    if (who)
-        who->activity->is_traced = true;
-    return who;
+static inline struct dt_actor *dt_summary_traced(struct dt_summary *summary,
+                                                 struct dt_process *process) {
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+    if (actor)
+        actor->activity->is_traced = true;
+    return actor;
 }

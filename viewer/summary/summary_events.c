@@ -11,8 +11,8 @@ enum { SHAPE = 80, EXAMPLE = 160 };
 
 enum { PER_MILLE = 1000 };
 
-static void drop_who(void *who) {
-    dt_who_drop(who);
+static void drop_actor(void *actor) {
+    dt_actor_drop(actor);
 }
 
 /* -- Nodes and processes ---------------------------------------------------------------- */
@@ -20,7 +20,7 @@ static void drop_who(void *who) {
 static void node(void *data, struct dt_node *node) {
     struct dt_summary *summary = data;
 
-    dt_seen_node_learn(&summary->whos.nodes, node);
+    dt_seen_node_learn(&summary->actors.nodes, node);
     dt_summary_at(summary, node->first);
     dt_summary_at(summary, node->last);
 }
@@ -29,41 +29,41 @@ static void process(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, time);
-    struct dt_who *who = dt_who_of(&summary->whos, process);
-    dt_who_learn_parent(who);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+    dt_actor_learn_parent(actor);
     if (process->kind == DT_PORT)
-        dt_summary_recorded(summary, who->node, DT_RECORDED_PORTS);
+        dt_summary_recorded(summary, actor->node, DT_RECORDED_PORTS);
     if (process->kind != DT_PROCESS)
         return;
     summary->processes_seen++;
-    if (who->node)
-        who->node->processes++;
+    if (actor->node)
+        actor->node->processes++;
     if (process->began != DT_NO_VALUE)
-        dt_summary_recorded(summary, who->node, DT_RECORDED_SPAWNS);
+        dt_summary_recorded(summary, actor->node, DT_RECORDED_SPAWNS);
 }
 
 static void process_named(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, time);
-    dt_who_learn_parent(dt_who_of(&summary->whos, process));
+    dt_actor_learn_parent(dt_actor_of(&summary->actors, process));
 }
 
 static void process_exited(void *data, const struct dt_exit *e) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, e->time);
-    struct dt_who *who = dt_summary_traced(summary, e->process);
-    dt_summary_recorded(summary, who->node, DT_RECORDED_EXITS);
+    struct dt_actor *actor = dt_summary_traced(summary, e->process);
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
     summary->exits++;
-    who->activity->has_crashed = e->is_crash;
+    actor->activity->has_crashed = e->is_crash;
     if (!e->is_crash)
         return;
-    GPtrArray *linked = g_ptr_array_new_with_free_func(drop_who);
+    GPtrArray *linked = g_ptr_array_new_with_free_func(drop_actor);
     for (unsigned i = 0; i < e->links; i++)
-        g_ptr_array_add(linked, dt_who_keep(dt_who_of(&summary->whos, e->linked[i])));
-    dt_list_add(&summary->crashes, (struct dt_listed){.who = who,
-                                                      .node = who->node,
+        g_ptr_array_add(linked, dt_actor_keep(dt_actor_of(&summary->actors, e->linked[i])));
+    dt_list_add(&summary->crashes, (struct dt_listed){.actor = actor,
+                                                      .node = actor->node,
                                                       .time = e->time,
                                                       .text = g_strdup(e->reason),
                                                       .linked = linked});
@@ -71,55 +71,55 @@ static void process_exited(void *data, const struct dt_exit *e) {
 
 static void process_gone(void *data, struct dt_process *process) {
     struct dt_summary *summary = data;
-    struct dt_who *who = dt_who_gone(process);
+    struct dt_actor *actor = dt_actor_gone(process);
 
-    if (!who)
+    if (!actor)
         return;
-    g_clear_pointer(&who->activity->stack, g_array_unref);
-    if (who->kind == DT_PROCESS || who->kind == DT_PORT)
-        dt_lives_add(&summary->lives, who);
-    if (who->kind == DT_PROCESS)
-        dt_top_add(&summary->processes, who);
-    else if (who->kind == DT_PORT)
-        dt_top_add(&summary->ports, who);
-    dt_who_drop(who);
+    g_clear_pointer(&actor->activity->stack, g_array_unref);
+    if (actor->kind == DT_PROCESS || actor->kind == DT_PORT)
+        dt_lives_add(&summary->lives, actor);
+    if (actor->kind == DT_PROCESS)
+        dt_top_add(&summary->processes, actor);
+    else if (actor->kind == DT_PORT)
+        dt_top_add(&summary->ports, actor);
+    dt_actor_drop(actor);
 }
 
 /* -- Intervals -------------------------------------------------------------------------- */
 
-static void on_runnable(struct dt_summary *summary, struct dt_who *who,
+static void on_runnable(struct dt_summary *summary, struct dt_actor *actor,
                         const struct dt_interval *i) {
     int64_t ns = i->end - i->begin;
 
-    who->activity->runnable += ns;
-    dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_RUNNABLE, i->begin, i->end);
-    if (ns > who->activity->longest_wait) {
-        who->activity->longest_wait = ns;
-        who->activity->longest_wait_at = i->begin;
+    actor->activity->runnable += ns;
+    dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_RUNNABLE, i->begin, i->end);
+    if (ns > actor->activity->longest_wait) {
+        actor->activity->longest_wait = ns;
+        actor->activity->longest_wait_at = i->begin;
     }
     if (dt_list_wants(&summary->waits, ns))
-        dt_list_add(&summary->waits, (struct dt_listed){.who = who,
-                                                        .node = who->node,
+        dt_list_add(&summary->waits, (struct dt_listed){.actor = actor,
+                                                        .node = actor->node,
                                                         .time = i->begin,
                                                         .ns = ns,
                                                         .text = g_strdup(i->out),
                                                         .inferred = i->inferred});
 }
 
-static void on_collecting(struct dt_summary *summary, struct dt_who *who,
+static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
                           const struct dt_interval *i) {
     int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
 
-    dt_summary_recorded(summary, who->node, DT_RECORDED_COLLECTIONS);
-    who->activity->collecting += credible;
-    who->activity->collections++;
-    dt_heap_collected(&who->activity->heap, i);
-    dt_load_time(&summary->load, &summary->period, who->node, DT_LOAD_COLLECTING, i->begin,
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_COLLECTIONS);
+    actor->activity->collecting += credible;
+    actor->activity->collections++;
+    dt_heap_collected(&actor->activity->heap, i);
+    dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_COLLECTING, i->begin,
                  i->begin + credible);
     if (i->is_open || !dt_list_wants(&summary->collections, ns))
         return;
-    dt_list_add(&summary->collections, (struct dt_listed){.who = who,
-                                                          .node = who->node,
+    dt_list_add(&summary->collections, (struct dt_listed){.actor = actor,
+                                                          .node = actor->node,
                                                           .time = i->begin,
                                                           .ns = ns,
                                                           .is_major = i->is_major,
@@ -129,18 +129,18 @@ static void on_collecting(struct dt_summary *summary, struct dt_who *who,
                                                           .heap = i->heap + i->old_heap});
 }
 
-static void on_running(struct dt_summary *summary, struct dt_who *who,
+static void on_running(struct dt_summary *summary, struct dt_actor *actor,
                        const struct dt_interval *i) {
     enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
     bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
 
-    dt_summary_recorded(summary, who->node, DT_RECORDED_SCHEDULING);
-    who->activity->is_traced = who->activity->ran = true;
-    *(is_io ? &who->activity->dirty_io : &who->activity->run) += i->end - i->begin;
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_SCHEDULING);
+    actor->activity->is_traced = actor->activity->ran = true;
+    *(is_io ? &actor->activity->dirty_io : &actor->activity->run) += i->end - i->begin;
     if (kind == DT_SCHEDULER_DIRTY_CPU)
-        who->activity->dirty_cpu += i->end - i->begin;
-    if (who->kind == DT_PROCESS)
-        dt_load_time(&summary->load, &summary->period, who->node,
+        actor->activity->dirty_cpu += i->end - i->begin;
+    if (actor->kind == DT_PROCESS)
+        dt_load_time(&summary->load, &summary->period, actor->node,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
@@ -148,23 +148,23 @@ static void interval(void *data, const struct dt_interval *i) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, i->end);
-    struct dt_who *who = dt_who_of(&summary->whos, i->process);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, i->process);
     switch (i->state) {
     case DT_STATE_RUNNING:
-        on_running(summary, who, i);
+        on_running(summary, actor, i);
         break;
     case DT_STATE_RUNNABLE:
-        who->activity->is_traced = who->activity->ran = true;
-        if (who->kind == DT_PROCESS)
-            on_runnable(summary, who, i);
+        actor->activity->is_traced = actor->activity->ran = true;
+        if (actor->kind == DT_PROCESS)
+            on_runnable(summary, actor, i);
         break;
     case DT_STATE_WAITING:
-        who->activity->is_traced = who->activity->ran = true;
-        who->activity->waiting += i->end - i->begin;
+        actor->activity->is_traced = actor->activity->ran = true;
+        actor->activity->waiting += i->end - i->begin;
         break;
     case DT_STATE_COLLECTING:
-        who->activity->is_traced = true;
-        on_collecting(summary, who, i);
+        actor->activity->is_traced = true;
+        on_collecting(summary, actor, i);
         break;
     default:
         break;
@@ -173,10 +173,10 @@ static void interval(void *data, const struct dt_interval *i) {
 
 static void mailbox(void *data, struct dt_process *process, int64_t time) {
     struct dt_summary *summary = data;
-    struct dt_who *who = dt_who_of(&summary->whos, process);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
 
     (void)time;
-    who->activity->mailbox_max = MAX(who->activity->mailbox_max, process->mailbox);
+    actor->activity->mailbox_max = MAX(actor->activity->mailbox_max, process->mailbox);
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */
@@ -189,31 +189,32 @@ struct called {
 
 static void call_begin(void *data, struct dt_frame *frame) {
     struct dt_summary *summary = data;
-    struct dt_who *who = dt_summary_traced(summary, frame->process);
+    struct dt_actor *actor = dt_summary_traced(summary, frame->process);
 
-    dt_summary_recorded(summary, who->node, DT_RECORDED_CALLS);
-    who->activity->call_events++;
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_CALLS);
+    actor->activity->call_events++;
     if (!frame->inferred) {
         dt_summary_at(summary, frame->begin);
-        dt_load_count(&summary->load, &summary->period, who->node, DT_LOAD_CALLS, frame->begin);
+        dt_load_count(&summary->load, &summary->period, actor->node, DT_LOAD_CALLS, frame->begin);
     }
-    if (!who->activity->stack)
-        who->activity->stack = g_array_new(false, false, sizeof(struct called));
-    struct called called = {frame->number, dt_names_row(&summary->calls, who->node, frame->entry)};
-    g_array_append_val(who->activity->stack, called);
+    if (!actor->activity->stack)
+        actor->activity->stack = g_array_new(false, false, sizeof(struct called));
+    struct called called = {frame->number,
+                            dt_names_row(&summary->calls, actor->node, frame->entry)};
+    g_array_append_val(actor->activity->stack, called);
 }
 
 /* Pops a call from the stack. */
-static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
+static struct dt_named *leave(struct dt_summary *summary, struct dt_actor *actor,
                               const struct dt_frame *frame, bool *is_outermost) {
-    GArray *stack = who->activity->stack;
+    GArray *stack = actor->activity->stack;
     unsigned n = stack ? stack->len : 0;
 
     while (n > 0 && g_array_index(stack, struct called, n - 1).number != frame->number)
         n--;
     *is_outermost = true;
     if (n == 0)
-        return dt_names_row(&summary->calls, who->node, frame->entry);
+        return dt_names_row(&summary->calls, actor->node, frame->entry);
     struct dt_named *row = g_array_index(stack, struct called, n - 1).row;
     g_array_set_size(stack, n - 1);
     for (unsigned i = 0; i + 1 < n; i++)
@@ -224,9 +225,9 @@ static struct dt_named *leave(struct dt_summary *summary, struct dt_who *who,
 
 static void call_end(void *data, struct dt_frame *frame) {
     struct dt_summary *summary = data;
-    struct dt_who *who = dt_who_of(&summary->whos, frame->process);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, frame->process);
     bool is_outermost;
-    struct dt_named *row = leave(summary, who, frame, &is_outermost);
+    struct dt_named *row = leave(summary, actor, frame, &is_outermost);
 
     row->count++;
     if (frame->left == DT_LEFT_EXCEPTION)
@@ -239,9 +240,9 @@ static void call_end(void *data, struct dt_frame *frame) {
         return;
     }
     dt_summary_at(summary, frame->end);
-    dt_summary_recorded(summary, who->node, DT_RECORDED_RETURNS);
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_RETURNS);
     row->measured++;
-    who->activity->call_events++;
+    actor->activity->call_events++;
     if (is_outermost)
         row->total += frame->end - frame->begin;
     if (frame->own > 0)
@@ -256,7 +257,7 @@ static void sent(void *data, struct dt_message *m) {
 
     dt_summary_at(summary, m->sent);
     summary->sent++;
-    struct dt_who *from = dt_summary_traced(summary, m->from);
+    struct dt_actor *from = dt_summary_traced(summary, m->from);
     struct dt_seen_node *node = from ? from->node : NULL;
     dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
     if (from)
@@ -268,7 +269,7 @@ static void delivered(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, m->delivered);
-    struct dt_who *to = dt_summary_traced(summary, m->to);
+    struct dt_actor *to = dt_summary_traced(summary, m->to);
     summary->reached++;
     if (to)
         to->activity->reached++;
@@ -290,15 +291,15 @@ static char *example_of(const char *text) {
 }
 
 /* The sender, or the kind of sender if only that is known. */
-static struct dt_who *sender_of(struct dt_summary *summary, const struct dt_message *m,
-                                const struct dt_who *to) {
+static struct dt_actor *sender_of(struct dt_summary *summary, const struct dt_message *m,
+                                  const struct dt_actor *to) {
     if (m->from)
-        return dt_who_of(&summary->whos, m->from);
+        return dt_actor_of(&summary->actors, m->from);
     if (!*m->timer)
         return NULL;
     if (strcmp(m->timer, "clock_service") == 0)
-        return dt_who_sum(&summary->whos, to ? to->node : NULL, "timers");
-    return dt_who_sum(&summary->whos, to ? to->node : NULL, m->timer);
+        return dt_actor_sum(&summary->actors, to ? to->node : NULL, "timers");
+    return dt_actor_sum(&summary->actors, to ? to->node : NULL, m->timer);
 }
 
 /* Each call has a new alias, so aliases are summed. */
@@ -306,8 +307,8 @@ static const char *receiver_of(const char *to_text) {
     return g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text;
 }
 
-static void on_dead(struct dt_summary *summary, const struct dt_message *m, struct dt_who *from,
-                    struct dt_who *to) {
+static void on_dead(struct dt_summary *summary, const struct dt_message *m, struct dt_actor *from,
+                    struct dt_actor *to) {
     summary->dead_messages++;
     struct dt_pair *row =
         dt_pairs_row(&summary->dead, from, to, to ? NULL : receiver_of(m->to_text));
@@ -318,20 +319,20 @@ static void on_dead(struct dt_summary *summary, const struct dt_message *m, stru
 
 static void message_gone(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
-    struct dt_who *to = m->to ? dt_who_of(&summary->whos, m->to) : NULL;
-    struct dt_who *from = sender_of(summary, m, to);
+    struct dt_actor *to = m->to ? dt_actor_of(&summary->actors, m->to) : NULL;
+    struct dt_actor *from = sender_of(summary, m, to);
 
     if (m->is_dead) {
         on_dead(summary, m, from, to);
         return;
     }
     if (!to && *m->to_text)
-        to = dt_who_sum(&summary->whos, from ? from->node : NULL, receiver_of(m->to_text));
+        to = dt_actor_sum(&summary->actors, from ? from->node : NULL, receiver_of(m->to_text));
     struct dt_pair *row = dt_pairs_row(&summary->talks, from, to, NULL);
     row->count++;
     /* For the other messages, the send names both processes. */
     row->inferred += m->matched == DT_MATCHED_ORDER || m->matched == DT_MATCHED_EARLY;
-    dt_requests_add(&summary->requests, &summary->whos, m);
+    dt_requests_add(&summary->requests, &summary->actors, m);
 }
 
 static void took(struct dt_pair *row, const struct dt_server_call *c) {
@@ -344,20 +345,20 @@ static void took(struct dt_pair *row, const struct dt_server_call *c) {
 
 static void server_call(void *data, const struct dt_server_call *c) {
     struct dt_summary *summary = data;
-    struct dt_who *caller = dt_who_of(&summary->whos, c->caller),
-                  *server = dt_who_of(&summary->whos, c->server);
+    struct dt_actor *caller = dt_actor_of(&summary->actors, c->caller),
+                    *server = dt_actor_of(&summary->actors, c->server);
 
     dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
     char shape[SHAPE];
     dt_term_shape(c->request, shape, sizeof shape);
     bool is_named = *c->caller->name;
-    struct dt_who *from = is_named ? caller : dt_who_kind(caller);
+    struct dt_actor *from = is_named ? caller : dt_actor_kind(caller);
     struct dt_pair *row = dt_pairs_row(&summary->server_calls, from, server, shape);
     if (row->count == 0) {
-        row->only = dt_who_keep(caller);
+        row->only = dt_actor_keep(caller);
         row->example = example_of(c->request);
     } else if (row->only && row->only != caller) {
-        dt_who_drop(row->only);
+        dt_actor_drop(row->only);
         row->only = NULL;
     }
     row->count++;
@@ -373,8 +374,8 @@ static void span(void *data, const struct dt_span *span) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, span->end);
-    struct dt_who *who = dt_summary_traced(summary, span->process);
-    dt_summary_recorded(summary, who ? who->node : NULL, DT_RECORDED_SPANS);
+    struct dt_actor *actor = dt_summary_traced(summary, span->process);
+    dt_summary_recorded(summary, actor ? actor->node : NULL, DT_RECORDED_SPANS);
     struct dt_named *row = dt_names_row(&summary->spans, NULL, span->name);
     row->count++;
     if (span->is_open)
@@ -389,7 +390,7 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, time);
-    struct dt_seen_node *seen = dt_seen_node(&summary->whos.nodes, node);
+    struct dt_seen_node *seen = dt_seen_node(&summary->actors.nodes, node);
     dt_summary_recorded(summary, seen, DT_RECORDED_COUNTERS);
     struct dt_named *row = dt_names_row(&summary->counters, seen, name);
     dt_set(&row->unit, unit);
@@ -410,7 +411,7 @@ static void lost(void *data, const struct dt_lost *lost) {
     summary->lost_events += lost->count;
     if (summary->lost->len >= DT_LISTED)
         return;
-    struct dt_seen_lost seen = {.node = dt_seen_node(&summary->whos.nodes, lost->node),
+    struct dt_seen_lost seen = {.node = dt_seen_node(&summary->actors.nodes, lost->node),
                                 .stream = g_strdup(lost->stream),
                                 .begin = lost->begin,
                                 .end = lost->end,

@@ -10,30 +10,31 @@ enum { BYTES_PER_WORD = 8 };
 static void on_log(struct dt_summary *summary, const struct dt_instant *i) {
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
     const struct dt_log *log = &i->event->fields.log;
-    struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
+    struct dt_seen_node *node = dt_seen_node(&summary->actors.nodes, i->node);
 
     dt_summary_recorded(summary, node, DT_RECORDED_LOG);
     bool is_error = false;
     for (size_t n = 0; n < G_N_ELEMENTS(errors); n++)
         is_error |= strcmp(log->level, errors[n]) == 0;
     summary->log_errors += is_error;
-    dt_list_add(&summary->log, (struct dt_listed){.who = dt_who_of(&summary->whos, i->process),
-                                                  .node = node,
-                                                  .time = i->event->time,
-                                                  .is_error = is_error,
-                                                  .word = g_strdup(log->level),
-                                                  .text = g_strdup(log->text)});
+    dt_list_add(&summary->log,
+                (struct dt_listed){.actor = dt_actor_of(&summary->actors, i->process),
+                                   .node = node,
+                                   .time = i->event->time,
+                                   .is_error = is_error,
+                                   .word = g_strdup(log->level),
+                                   .text = g_strdup(log->text)});
 }
 
 /* A report of the system monitor about a process: the probe, the other end, and the amount. */
 static void on_report(struct dt_summary *summary, const struct dt_instant *i, uint64_t amount) {
-    struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
-    struct dt_who *who = dt_who_of(&summary->whos, i->process);
-    struct dt_who *other = dt_who_of(&summary->whos, i->other);
+    struct dt_seen_node *node = dt_seen_node(&summary->actors.nodes, i->node);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, i->process);
+    struct dt_actor *other = dt_actor_of(&summary->actors, i->other);
 
     dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
     struct dt_pair *row =
-        dt_pairs_row(&summary->reports, who, other, dt_probe_names[i->event->probe]);
+        dt_pairs_row(&summary->reports, actor, other, dt_probe_names[i->event->probe]);
     row->count++;
     dt_quantiles_add(&row->took, amount);
 }
@@ -68,7 +69,7 @@ static void on_long_queue(struct dt_summary *summary, const struct dt_instant *i
 /* Hidden nodes are ignored: they are tools, which come and go. */
 static void on_node_down(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_node_down *e = &i->event->fields.node_down;
-    struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
+    struct dt_seen_node *node = dt_seen_node(&summary->actors.nodes, i->node);
 
     dt_summary_recorded(summary, node, DT_RECORDED_MONITOR);
     if (strcmp(e->type, "hidden") != 0)
@@ -82,14 +83,14 @@ static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) 
     const struct dt_withheld *e = &i->event->fields.withheld;
 
     dt_list_add(&summary->withheld,
-                (struct dt_listed){.node = dt_seen_node(&summary->whos.nodes, i->node),
+                (struct dt_listed){.node = dt_seen_node(&summary->actors.nodes, i->node),
                                    .time = i->event->time,
                                    .word = g_strdup(e->what),
                                    .text = g_strdup(e->why)});
 }
 
 static void output(struct dt_summary *summary, struct dt_process *process, uint64_t bytes) {
-    struct dt_who *port = dt_summary_traced(summary, process);
+    struct dt_actor *port = dt_summary_traced(summary, process);
 
     if (!port)
         return;
@@ -110,11 +111,11 @@ static void on_busy_port(struct dt_summary *summary, const struct dt_instant *i)
 }
 
 static void on_mark(struct dt_summary *summary, const struct dt_instant *i) {
-    dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node), DT_RECORDED_MARKS);
+    dt_summary_recorded(summary, dt_seen_node(&summary->actors.nodes, i->node), DT_RECORDED_MARKS);
 }
 
 static void on_link(struct dt_summary *summary, const struct dt_instant *i) {
-    dt_summary_recorded(summary, dt_seen_node(&summary->whos.nodes, i->node), DT_RECORDED_LINKS);
+    dt_summary_recorded(summary, dt_seen_node(&summary->actors.nodes, i->node), DT_RECORDED_LINKS);
 }
 
 static void (*const handlers[DT_PROBES])(struct dt_summary *, const struct dt_instant *) = {
@@ -141,7 +142,7 @@ void dt_summary_instant(void *data, const struct dt_instant *i) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, i->event->time);
-    dt_who_of(&summary->whos, i->process);
+    dt_actor_of(&summary->actors, i->process);
     if (handlers[i->event->probe])
         handlers[i->event->probe](summary, i);
 }

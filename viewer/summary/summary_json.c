@@ -24,17 +24,17 @@ static void quantiles(GString *to, const char *prefix, const struct dt_quantiles
     }
 }
 
-static void ref(GString *to, const char *name, const struct dt_who *who) {
-    if (!who) {
+static void ref(GString *to, const char *name, const struct dt_actor *actor) {
+    if (!actor) {
         dt_json_null(to, name);
         return;
     }
     dt_json_open(to, name, '{');
-    dt_json_number(to, "number", who->is_sum ? DT_NO_VALUE : (int64_t)who->number);
-    dt_json_text(to, "node", dt_seen_node_name(who->node));
-    dt_json_text(to, "pid", who->pid);
-    dt_json_text(to, "name", who->name);
-    dt_json_text(to, "show", dt_who_show(who));
+    dt_json_number(to, "number", actor->is_sum ? DT_NO_VALUE : (int64_t)actor->number);
+    dt_json_text(to, "node", dt_seen_node_name(actor->node));
+    dt_json_text(to, "pid", actor->pid);
+    dt_json_text(to, "name", actor->name);
+    dt_json_text(to, "show", dt_actor_show(actor));
     dt_json_close(to, '}');
 }
 
@@ -132,7 +132,7 @@ static void finding(GString *to, const void *row) {
     dt_json_text(to, "severity", dt_severity_names[finding->severity]);
     dt_json_text(to, "text", finding->text);
     dt_json_text(to, "about", finding->rule->about);
-    ref(to, "process", finding->who);
+    ref(to, "process", finding->actor);
     dt_json_text(to, "rule", finding->rule->name);
     dt_json_text(to, "next", finding->rule->next);
 }
@@ -140,41 +140,43 @@ static void finding(GString *to, const void *row) {
 /* -- Processes and ports ---------------------------------------------------------------- */
 
 static void process(GString *to, const void *row) {
-    const struct dt_who *who = row;
+    const struct dt_actor *actor = row;
 
-    ref(to, "process", who);
-    ref(to, "parent", who->parent);
-    dt_json_text(to, "initial", who->initial);
-    dt_json_text(to, "label", who->label);
-    dt_json_text(to, "group", who->group);
-    dt_json_number(to, "began", who->began);
-    dt_json_number(to, "ended", who->ended);
-    dt_json_number(to, "run_ns", dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->run));
+    ref(to, "process", actor);
+    ref(to, "parent", actor->parent);
+    dt_json_text(to, "initial", actor->initial);
+    dt_json_text(to, "label", actor->label);
+    dt_json_text(to, "group", actor->group);
+    dt_json_number(to, "began", actor->began);
+    dt_json_number(to, "ended", actor->ended);
+    dt_json_number(to, "run_ns",
+                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->run));
     dt_json_number(to, "dirty_cpu_ns",
-                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->dirty_cpu));
+                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->dirty_cpu));
     dt_json_number(to, "dirty_io_ns",
-                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->dirty_io));
+                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->dirty_io));
     dt_json_number(to, "runnable_ns",
-                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->runnable));
+                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->runnable));
     dt_json_number(to, "waiting_ns",
-                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->waiting));
+                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->waiting));
     dt_json_number(to, "collecting_ns",
-                   dt_activity_ns(who, DT_RECORDED_COLLECTIONS, who->activity->collecting));
-    dt_json_number(to, "collections",
-                   dt_activity_number(who, DT_RECORDED_COLLECTIONS, who->activity->collections));
+                   dt_activity_ns(actor, DT_RECORDED_COLLECTIONS, actor->activity->collecting));
+    dt_json_number(
+        to, "collections",
+        dt_activity_number(actor, DT_RECORDED_COLLECTIONS, actor->activity->collections));
     dt_json_number(to, "longest_wait_ns",
-                   dt_activity_ns(who, DT_RECORDED_SCHEDULING, who->activity->longest_wait));
-    dt_json_number(to, "longest_wait_at", who->activity->longest_wait_at);
-    dt_json_number(to, "sent", dt_activity_number(who, DT_RECORDED_SENDS, who->activity->sent));
+                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->longest_wait));
+    dt_json_number(to, "longest_wait_at", actor->activity->longest_wait_at);
+    dt_json_number(to, "sent", dt_activity_number(actor, DT_RECORDED_SENDS, actor->activity->sent));
     dt_json_number(to, "received",
-                   dt_activity_number(who, DT_RECORDED_DELIVERIES, who->activity->received));
-    dt_json_number(to, "mailbox_max", dt_activity_mailbox_max(who));
-    dt_json_number(to, "queue_max", dt_activity_queue_max(who));
-    dt_json_number(to, "memory_max", dt_activity_memory_max(who));
+                   dt_activity_number(actor, DT_RECORDED_DELIVERIES, actor->activity->received));
+    dt_json_number(to, "mailbox_max", dt_activity_mailbox_max(actor));
+    dt_json_number(to, "queue_max", dt_activity_queue_max(actor));
+    dt_json_number(to, "memory_max", dt_activity_memory_max(actor));
 }
 
 static void port(GString *to, const void *row) {
-    const struct dt_who *port = row;
+    const struct dt_actor *port = row;
 
     ref(to, "port", port);
     dt_json_text(to, "driver", port->name);
@@ -279,7 +281,7 @@ static void request(GString *to, const void *row) {
 static void exited(GString *to, const void *row) {
     const struct dt_listed *exited = row;
 
-    ref(to, "process", exited->who);
+    ref(to, "process", exited->actor);
     dt_json_number(to, "time", exited->time);
     dt_json_text(to, "reason", exited->text);
     dt_json_open(to, "linked", '[');
@@ -292,7 +294,7 @@ static void exited(GString *to, const void *row) {
 static void waited(GString *to, const void *row) {
     const struct dt_listed *wait = row;
 
-    ref(to, "process", wait->who);
+    ref(to, "process", wait->actor);
     dt_json_number(to, "time", wait->time);
     dt_json_number(to, "ns", wait->ns);
     dt_json_text(to, "function", wait->text);
@@ -302,7 +304,7 @@ static void waited(GString *to, const void *row) {
 static void collection(GString *to, const void *row) {
     const struct dt_listed *collection = row;
 
-    ref(to, "process", collection->who);
+    ref(to, "process", collection->actor);
     dt_json_number(to, "time", collection->time);
     dt_json_number(to, "ns", collection->ns);
     dt_json_boolean(to, "is_major", collection->is_major);
@@ -314,7 +316,7 @@ static void collection(GString *to, const void *row) {
 static void logged(GString *to, const void *row) {
     const struct dt_listed *line = row;
 
-    ref(to, "process", line->who);
+    ref(to, "process", line->actor);
     dt_json_text(to, "node", dt_seen_node_name(line->node));
     dt_json_number(to, "time", line->time);
     dt_json_text(to, "level", line->word);

@@ -9,40 +9,40 @@ enum {
     ROOM = 4,
 };
 
-static int64_t by_run(const struct dt_who *who) {
-    return who->activity->run;
+static int64_t by_run(const struct dt_actor *actor) {
+    return actor->activity->run;
 }
 
-int64_t dt_top_by_messages(const struct dt_who *who) {
-    return (int64_t)(who->activity->sent + who->activity->reached);
+int64_t dt_top_by_messages(const struct dt_actor *actor) {
+    return (int64_t)(actor->activity->sent + actor->activity->reached);
 }
 
-static int64_t by_collecting(const struct dt_who *who) {
-    return who->activity->collecting;
+static int64_t by_collecting(const struct dt_actor *actor) {
+    return actor->activity->collecting;
 }
 
-static int64_t by_wait(const struct dt_who *who) {
-    return who->activity->longest_wait;
+static int64_t by_wait(const struct dt_actor *actor) {
+    return actor->activity->longest_wait;
 }
 
-int64_t dt_top_by_mailbox(const struct dt_who *who) {
-    return (int64_t)who->activity->mailbox_max;
+int64_t dt_top_by_mailbox(const struct dt_actor *actor) {
+    return (int64_t)actor->activity->mailbox_max;
 }
 
-int64_t dt_top_by_queue(const struct dt_who *who) {
-    return who->activity->sampled ? (int64_t)who->activity->sampled->max_queue : 0;
+int64_t dt_top_by_queue(const struct dt_actor *actor) {
+    return actor->activity->sampled ? (int64_t)actor->activity->sampled->max_queue : 0;
 }
 
-int64_t dt_top_by_memory(const struct dt_who *who) {
-    return who->activity->sampled ? (int64_t)who->activity->sampled->max_memory : 0;
+int64_t dt_top_by_memory(const struct dt_actor *actor) {
+    return actor->activity->sampled ? (int64_t)actor->activity->sampled->max_memory : 0;
 }
 
-int64_t dt_top_by_dirty_io(const struct dt_who *who) {
-    return who->activity->dirty_io;
+int64_t dt_top_by_dirty_io(const struct dt_actor *actor) {
+    return actor->activity->dirty_io;
 }
 
-static int64_t by_bytes(const struct dt_who *who) {
-    return (int64_t)who->activity->bytes_out;
+static int64_t by_bytes(const struct dt_actor *actor) {
+    return (int64_t)actor->activity->bytes_out;
 }
 
 static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
@@ -50,66 +50,62 @@ static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, b
                                          dt_top_by_memory, by_bytes,           dt_top_by_dirty_io};
 
 static int compare(const void *a, const void *b, void *data) {
-    const struct dt_who *x = *(struct dt_who *const *)a, *y = *(struct dt_who *const *)b;
+    const struct dt_actor *x = *(struct dt_actor *const *)a, *y = *(struct dt_actor *const *)b;
     dt_criterion *by = *(dt_criterion *const *)data;
     int order = dt_compare(by(y), by(x));
 
     return order ? order : dt_compare((int64_t)x->number, (int64_t)y->number);
 }
 
-void dt_top_sort(GPtrArray *whos, dt_criterion *by) {
-    g_ptr_array_sort_with_data(whos, compare, (void *)&by);
+void dt_top_sort(GPtrArray *actors, dt_criterion *by) {
+    g_ptr_array_sort_with_data(actors, compare, (void *)&by);
 }
 
 void dt_top_cut(struct dt_top_n *kept) {
     g_autoptr(GHashTable) best = g_hash_table_new(NULL, NULL);
 
     for (size_t i = 0; i < G_N_ELEMENTS(criteria); i++) {
-        dt_top_sort(kept->whos, criteria[i]);
-        for (unsigned n = 0; n < kept->whos->len && n < PER_CRITERION; n++)
-            g_hash_table_add(best, g_ptr_array_index(kept->whos, n));
+        dt_top_sort(kept->actors, criteria[i]);
+        for (unsigned n = 0; n < kept->actors->len && n < PER_CRITERION; n++)
+            g_hash_table_add(best, g_ptr_array_index(kept->actors, n));
     }
     unsigned to = 0;
-    for (unsigned n = 0; n < kept->whos->len; n++) {
-        struct dt_who *who = g_ptr_array_index(kept->whos, n);
+    for (unsigned n = 0; n < kept->actors->len; n++) {
+        struct dt_actor *actor = g_ptr_array_index(kept->actors, n);
 
-        if (g_hash_table_contains(best, who)) {
-            g_ptr_array_index(kept->whos, to++) = who;
+        if (g_hash_table_contains(best, actor)) {
+            g_ptr_array_index(kept->actors, to++) = actor;
             continue;
         }
         kept->left_out++;
-        kept->run += who->activity->run;
-        kept->collecting += who->activity->collecting;
-        kept->sent += who->activity->sent;
-        kept->received += who->activity->received;
+        kept->run += actor->activity->run;
+        kept->collecting += actor->activity->collecting;
+        kept->sent += actor->activity->sent;
+        kept->received += actor->activity->received;
         /* Otherwise each generation of processes would retain its parent generation. */
-        dt_who_drop(g_steal_pointer(&who->parent));
-        dt_who_drop(who);
+        dt_actor_drop(g_steal_pointer(&actor->parent));
+        dt_actor_drop(actor);
     }
-    g_ptr_array_set_size(kept->whos, (int)to);
-    dt_top_sort(kept->whos, by_run);
+    g_ptr_array_set_size(kept->actors, (int)to);
+    dt_top_sort(kept->actors, by_run);
 }
 
-void dt_top_add(struct dt_top_n *kept, struct dt_who *who) {
-    g_ptr_array_add(kept->whos, dt_who_keep(who));
-    if (kept->whos->len >= (size_t)ROOM * PER_CRITERION * G_N_ELEMENTS(criteria))
+void dt_top_add(struct dt_top_n *kept, struct dt_actor *actor) {
+    g_ptr_array_add(kept->actors, dt_actor_keep(actor));
+    if (kept->actors->len >= (size_t)ROOM * PER_CRITERION * G_N_ELEMENTS(criteria))
         dt_top_cut(kept);
 }
 
 void dt_top_init(struct dt_top_n *kept) {
-    kept->whos = g_ptr_array_new();
+    kept->actors = g_ptr_array_new();
 }
 
 void dt_top_free(struct dt_top_n *kept) {
-    for (unsigned i = 0; i < kept->whos->len; i++)
-        dt_who_drop(g_ptr_array_index(kept->whos, i));
-    g_ptr_array_free(kept->whos, true);
+    for (unsigned i = 0; i < kept->actors->len; i++)
+        dt_actor_drop(g_ptr_array_index(kept->actors, i));
+    g_ptr_array_free(kept->actors, true);
 }
 
 GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
-    GPtrArray *copy = g_ptr_array_sized_new(kept->whos->len);
-
-    for (unsigned i = 0; i < kept->whos->len; i++)
-        g_ptr_array_add(copy, g_ptr_array_index(kept->whos, i));
-    return copy;
+    return g_ptr_array_copy(kept->actors, NULL, NULL);
 }

@@ -42,11 +42,11 @@ struct dt_hooks {
     DT_HOOK(arrived, struct process *);
     /* Its `receive ... after` ended without a message. */
     DT_HOOK(timed_out, struct process *);
-    /* A message, with its text in the form of `node`. `from` and `to` may be NULL. `is_addressed`:
+    /* A message, with its text in the form of `node`. `from` and `to` may be NULL. `is_reported`:
        its send was reported, with its receiver. */
     DT_HOOK(sent, struct node *, struct process *from, struct process *to, const char *text);
     DT_HOOK(delivered, struct node *, struct process *from, struct process *to, const char *text,
-            bool is_addressed);
+            bool is_reported);
 };
 
 #define DT_RUN_HOOKS(world, hook, ...)                                                             \

@@ -45,20 +45,20 @@ static void link_event(struct node *node, const char *from, const char *to, cons
 
 static void exit_event(struct node *node, const char *pid, const char *reason) {
     struct process *p = dt_process_of(node, pid);
-    struct dt_exit reported;
+    struct dt_exit report;
 
     if (!p || p->has_exited)
         return;
     DT_RUN_HOOKS(node->world, leaving, p);
-    reported = (struct dt_exit){
+    report = (struct dt_exit){
         .process = &p->seen, .time = node->world->now, .is_crash = dt_is_crash(p, reason)};
-    reported.linked = dt_linked(p, &reported.links);
+    report.linked = dt_linked(p, &report.links);
     p->has_exited = true;
-    p->seen.ended = reported.time;
+    p->seen.ended = report.time;
     DT_RUN_HOOKS(node->world, exited, p, reason);
-    reported.reason = dt_world_reason(node->world, reason);
-    DT_EMIT(node->world, process_exited, &reported);
-    g_free(reported.linked);
+    report.reason = dt_world_reason(node->world, reason);
+    DT_EMIT(node->world, process_exited, &report);
+    g_free(report.linked);
     dt_unlink_all(p);
     dt_process_retire(p);
 }

@@ -122,22 +122,22 @@ void dt_stack_pop_above(struct stack *stack, unsigned depth, int64_t time, enum 
 void dt_stack_leave_unknown(struct stack *stack, const struct function *function,
                             const struct leave *leave) {
     struct process *p = stack->process;
-    struct dt_frame reported = {.process = &p->seen,
-                                .number = ++p->node->world->calls,
-                                .entry = function->name,
-                                .begin = stack->since,
-                                .end = leave->time,
-                                .left = leave->left,
-                                .class = leave->class ? leave->class : "",
-                                .value = leave->value ? leave->value : "",
-                                .inferred = true,
-                                .has_return = true,
-                                .own = 0,
-                                .waited = DT_NO_VALUE};
+    struct dt_frame report = {.process = &p->seen,
+                              .number = ++p->node->world->calls,
+                              .entry = function->name,
+                              .begin = stack->since,
+                              .end = leave->time,
+                              .left = leave->left,
+                              .class = leave->class ? leave->class : "",
+                              .value = leave->value ? leave->value : "",
+                              .inferred = true,
+                              .has_return = true,
+                              .own = 0,
+                              .waited = DT_NO_VALUE};
 
     dt_stack_pop_above(stack, 0, leave->time, DT_LEFT_TAIL_CALL);
-    DT_EMIT(p->node->world, call_begin, &reported);
-    DT_EMIT(p->node->world, call_end, &reported);
+    DT_EMIT(p->node->world, call_begin, &report);
+    DT_EMIT(p->node->world, call_end, &report);
 }
 
 void dt_stack_lost(struct stack *stack, int64_t begin) {

@@ -232,7 +232,7 @@ void dt_calls_event(struct node *node, const struct dt_recorded *event) {
     }
 }
 
-/* -- Moments of the process --------------------------------------------------------- */
+/* -- Hooks of the process ----------------------------------------------------------- */
 
 /* Ends all frames and frees the stack. */
 static void end_all(struct process *p, enum dt_left left) {

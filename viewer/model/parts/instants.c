@@ -17,12 +17,12 @@ static void instant(struct node *node, const struct dt_recorded *event, const ch
                     const char *other) {
     struct process *p = dt_process_of(node, process), *q = dt_process_anywhere(node, other);
     struct dt_recorded recorded = shown(node->world, event);
-    struct dt_instant reported = {.event = &recorded,
-                                  .node = &node->seen,
-                                  .process = p ? &p->seen : NULL,
-                                  .other = q ? &q->seen : NULL};
+    struct dt_instant report = {.event = &recorded,
+                                .node = &node->seen,
+                                .process = p ? &p->seen : NULL,
+                                .other = q ? &q->seen : NULL};
 
-    DT_EMIT(node->world, instant, &reported);
+    DT_EMIT(node->world, instant, &report);
 }
 
 /* Events that are reported unchanged: probe, process, other process or port. */

@@ -67,10 +67,10 @@ struct ending {
     int64_t explained; /* of a collection; 0: unknown */
 };
 
-static void report(const struct process *p, const struct ending *end) {
+static void emit(const struct process *p, const struct ending *end) {
     const struct run_state *of = p->run_state;
     enum dt_state state = p->seen.state;
-    struct dt_interval reported = {
+    struct dt_interval report = {
         .process = (struct dt_process *)&p->seen,
         .state = state,
         .begin = p->seen.since,
@@ -87,12 +87,12 @@ static void report(const struct process *p, const struct ending *end) {
         .explained = end->explained ? end->explained : INT64_MAX,
     };
 
-    if (state != DT_STATE_UNKNOWN && reported.end >= reported.begin)
-        DT_EMIT(p->node->world, interval, &reported);
+    if (state != DT_STATE_UNKNOWN && report.end >= report.begin)
+        DT_EMIT(p->node->world, interval, &report);
 }
 
 static void change(struct process *p, enum dt_state state, const struct ending *end) {
-    report(p, end);
+    emit(p, end);
     p->seen.state = state;
     p->seen.since = end->time;
 }

@@ -66,7 +66,7 @@ static void stop(struct node *node, const struct dt_user_span_stop *e) {
     struct span *span = g_hash_table_lookup(node->spans->open, &e->id);
     const char *outcome = *e->outcome ? e->outcome : "ok";
     int64_t now = node->world->now;
-    struct dt_span reported;
+    struct dt_span report;
 
     if (!p)
         return;
@@ -74,13 +74,13 @@ static void stop(struct node *node, const struct dt_user_span_stop *e) {
         end_span(node, span, now, outcome);
         return;
     }
-    reported = (struct dt_span){.process = &p->seen,
-                                .id = e->id,
-                                .name = e->name,
-                                .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
-                                .end = now,
-                                .outcome = outcome};
-    DT_EMIT(node->world, span, &reported);
+    report = (struct dt_span){.process = &p->seen,
+                              .id = e->id,
+                              .name = e->name,
+                              .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
+                              .end = now,
+                              .outcome = outcome};
+    DT_EMIT(node->world, span, &report);
 }
 
 void dt_spans_event(struct node *node, const struct dt_recorded *event) {

@@ -38,7 +38,13 @@ class Columns {
     }
 
     text(title, field, more = {}) {
-        return { title, value: (row) => row[field] ?? "", show: (_, value) => cut(value, 2000) || UNKNOWN, ...more };
+        return {
+            title,
+            field,
+            value: (row) => row[field] ?? "",
+            show: (_, value) => cut(value, 2000) || UNKNOWN,
+            ...more,
+        };
     }
 
     code(title, field, more = {}) {
@@ -50,7 +56,14 @@ class Columns {
     }
 
     count(title, field, more = {}) {
-        return { title, number: true, value: (row) => row[field] ?? null, show: (_, value) => count(value), ...more };
+        return {
+            title,
+            field,
+            number: true,
+            value: (row) => row[field] ?? null,
+            show: (_, value) => count(value),
+            ...more,
+        };
     }
 
     ns(title, field, more = {}) {
@@ -88,9 +101,9 @@ const about =
     (row, process) =>
         fields.some((field) => isChosen(process, row[field]));
 
-// Whether any row has the field, and whether it is greater than 0 in any row.
-const known = (rows, field) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== "");
-const some = (rows, field) => rows.some((row) => row[field] > 0);
+// The values of optional columns: a column with `only` is shown if any row has such a value.
+const known = (value) => value !== null && value !== undefined && value !== "";
+const positive = (value) => value > 0;
 
 function tables(data) {
     const c = new Columns(data);
@@ -108,36 +121,18 @@ function tables(data) {
             }
         );
     };
-    const only = (rows, field, column) => known(rows, field) && column;
-    const {
-        processes = [],
-        calls = [],
-        server_calls = [],
-        talks = [],
-        dead = [],
-        exits = [],
-        waits = [],
-        collections = [],
-        ports = [],
-        spans = [],
-        counters = [],
-        log = [],
-    } = report;
+    const counters = report.counters ?? [];
+    const wasZero = ({ min, max }) => min === 0 && max === 0;
     return {
         processes: {
             title: "Processes",
-            rows: processes,
             sort: "Ran",
             concerns: about("process", "parent"),
             columns: [
                 c.process("Process", "process"),
-                only(processes, "initial", c.code("Initial call", "initial", { className: "call" })),
-                only(processes, "label", c.code("Label", "label", { className: "call" })),
-                only(
-                    processes,
-                    "group",
-                    c.text("Group", "group", { help: "The nearest ancestor with a name", className: "short" }),
-                ),
+                c.code("Initial call", "initial", { className: "call", only: known }),
+                c.code("Label", "label", { className: "call", only: known }),
+                c.text("Group", "group", { help: "The nearest ancestor with a name", className: "short", only: known }),
                 node("process"),
                 c.ns("Ran", "run_ns", { bar: true, help: "Time on a scheduler" }),
                 c.ns("Collecting", "collecting_ns", { help: "Time in garbage collections" }),
@@ -150,7 +145,6 @@ function tables(data) {
         },
         calls: {
             title: "Function calls",
-            rows: calls,
             sort: "Total",
             columns: [
                 c.code("Function", "entry"),
@@ -166,7 +160,6 @@ function tables(data) {
         },
         server_calls: {
             title: "Server calls",
-            rows: server_calls,
             sort: "99 %",
             concerns: about("caller", "server"),
             note: "Times from request to reply. Queued: until the server took the request (inferred).",
@@ -181,14 +174,12 @@ function tables(data) {
                 c.ns("Longest", "max_ns"),
                 c.ns("Queued, 99 %", "queued_p99_ns"),
                 c.ns("Worked, 99 %", "worked_p99_ns"),
-                some(server_calls, "timeouts") && c.count("Timeouts", "timeouts"),
-                some(server_calls, "downs") &&
-                    c.count("Failed", "downs", { help: "The server exited or did not exist" }),
+                c.count("Timeouts", "timeouts", { only: positive }),
+                c.count("Failed", "downs", { help: "The server exited or did not exist", only: positive }),
             ],
         },
         talks: {
             title: "Messages by sender and receiver",
-            rows: talks,
             sort: "Messages",
             concerns: about("from", "to"),
             columns: [
@@ -196,13 +187,14 @@ function tables(data) {
                 c.process("To", "to"),
                 node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),
-                some(talks, "inferred") &&
-                    c.count("Inferred", "inferred", { help: "Messages whose sender is inferred from their order" }),
+                c.count("Inferred", "inferred", {
+                    help: "Messages whose sender is inferred from their order",
+                    only: positive,
+                }),
             ],
         },
         dead: {
             title: "Messages to the dead",
-            rows: dead,
             concerns: about("from", "to"),
             columns: [
                 c.process("From", "from"),
@@ -219,7 +211,6 @@ function tables(data) {
         },
         exits: {
             title: "Crashes",
-            rows: exits,
             sort: "At",
             up: true,
             concerns: (row, process) =>
@@ -242,7 +233,6 @@ function tables(data) {
         },
         waits: {
             title: "Longest waits for a scheduler",
-            rows: waits,
             sort: "Waited",
             concerns: about("process"),
             columns: [
@@ -255,7 +245,6 @@ function tables(data) {
         },
         collections: {
             title: "Longest garbage collections",
-            rows: collections,
             sort: "Took",
             concerns: about("process"),
             columns: [
@@ -270,7 +259,6 @@ function tables(data) {
         },
         ports: {
             title: "Ports",
-            rows: ports,
             concerns: about("port", "owner"),
             columns: [
                 c.process("Port", "port"),
@@ -278,13 +266,12 @@ function tables(data) {
                 node("port"),
                 c.count("Messages in", "messages_in"),
                 c.count("Messages out", "messages_out"),
-                only(ports, "bytes_out", c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value) })),
+                c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value), only: known }),
                 c.ns("Ran", "run_ns"),
             ],
         },
         spans: {
             title: "Spans",
-            rows: spans,
             sort: "99 %",
             columns: [
                 c.text("Name", "name", { className: "short" }),
@@ -297,9 +284,9 @@ function tables(data) {
         },
         counters: {
             title: "Counters of the VM",
-            rows: counters.filter(({ min, max }) => min !== 0 || max !== 0),
+            rows: counters.filter((row) => !wasZero(row)),
             sort: "Counter",
-            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Without counters that were always 0.",
+            note: counters.some(wasZero) && "Without counters that were always 0.",
             columns: [
                 // Sorted by importance, not alphabetically.
                 c.text("Counter", "name", {
@@ -320,7 +307,6 @@ function tables(data) {
         },
         log: {
             title: "Log",
-            rows: log,
             sort: "At",
             up: true,
             concerns: about("process"),
@@ -364,9 +350,11 @@ export function reportTables(data) {
     };
     return Object.fromEntries(
         Object.entries(tables(data))
-            .filter(([, table]) => table.rows.length > 0)
+            .map(([key, table]) => [key, { rows: data.report[key] ?? [], ...table }])
+            .filter(([, { rows }]) => rows.length > 0)
             .map(([key, { columns, sort, up, note, ...table }]) => {
-                const shown = columns.filter(Boolean);
+                const isShown = ({ only, field }) => !only || table.rows.some((row) => only(row[field]));
+                const shown = columns.filter((column) => column && isShown(column));
                 const made = new Table({
                     ...table,
                     id: "table-" + key,

@@ -31,7 +31,7 @@ static uint64_t taken_down(const struct dt_listed *crash) {
     uint64_t n = 0;
 
     for (unsigned i = 0; i < crash->linked->len; i++) {
-        const struct dt_who *linked = g_ptr_array_index(crash->linked, i);
+        const struct dt_actor *linked = g_ptr_array_index(crash->linked, i);
 
         n += linked->kind == DT_PROCESS && linked->ended != DT_NO_VALUE &&
              linked->ended >= crash->time &&
@@ -41,7 +41,7 @@ static uint64_t taken_down(const struct dt_listed *crash) {
 }
 
 static bool was_restarted(struct dt_summary *summary, const struct dt_listed *crash) {
-    const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
+    const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->actor);
 
     return row && row->last_start != DT_NO_VALUE && row->last_start >= crash->time;
 }
@@ -102,13 +102,13 @@ static GPtrArray *loops_of(const struct dt_summary *summary) {
 /* Also a crash of a process whose start, and thus its parent, is not in the recording. */
 static bool is_of(const struct dt_lives_row *row, const struct dt_lives_row *of,
                   const struct dt_listed *crash) {
-    return row == of || (!crash->who->parent && *of->what && crash->node == of->example->node &&
-                         strcmp(crash->who->name, of->what) == 0);
+    return row == of || (!crash->actor->parent && *of->what && crash->node == of->example->node &&
+                         strcmp(crash->actor->name, of->what) == 0);
 }
 
 static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
                                const struct dt_listed *crash) {
-    const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->who);
+    const struct dt_lives_row *row = dt_lives_of(&summary->lives, crash->actor);
 
     for (unsigned i = 0; i < loops->len; i++) {
         struct crashes *loop = g_ptr_array_index(loops, i);
@@ -121,7 +121,7 @@ static struct crashes *loop_of(struct dt_summary *summary, GPtrArray *loops,
 
 static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
     const struct dt_lives_row *row = loop->loop;
-    g_autofree char *parent = dt_who_show_where(row->parent);
+    g_autofree char *parent = dt_actor_show_where(row->parent);
 
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
             "%s restarted %" PRIu64 " times in %s by %s%s%s%s",
@@ -134,7 +134,7 @@ static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
 
 static struct crashes *kind_of(GHashTable *by_key, GPtrArray *kinds, const struct dt_listed *crash,
                                const char *reason) {
-    const char *initial = dt_who_show(dt_who_kind(crash->who));
+    const char *initial = dt_actor_show(dt_actor_kind(crash->actor));
     g_autofree char *key = g_strdup_printf("%s %s", initial, reason);
     struct crashes *kind = g_hash_table_lookup(by_key, key);
 
@@ -155,19 +155,19 @@ static int worst_first(const void *a, const void *b) {
 }
 
 static void add_kind(struct dt_summary *summary, const struct crashes *kind) {
-    struct dt_who *who = kind->first->who;
-    g_autofree char *shown = dt_who_show_where(who);
+    struct dt_actor *actor = kind->first->actor;
+    g_autofree char *shown = dt_actor_show_where(actor);
     g_autoptr(GString) text = g_string_new(shown);
 
     if (kind->count > 1)
         g_string_append_printf(text, " and %" PRIu64 " more%s", kind->count - 1,
-                               *who->initial ? " with the same initial call" : "");
+                               *actor->initial ? " with the same initial call" : "");
     g_string_append_printf(text, " crashed: %s", reason_of(kind));
     if (kind->taken_down)
         g_string_append_printf(text, "; %" PRIu64 " linked process%s ended with %s",
                                kind->taken_down, kind->taken_down == 1 ? "" : "es",
                                kind->count > 1 ? "them" : "it");
-    dt_find(summary, DT_RULE_crashes, DT_HIGH, who, "%s", text->str);
+    dt_find(summary, DT_RULE_crashes, DT_HIGH, actor, "%s", text->str);
 }
 
 static void add_kinds(struct dt_summary *summary, GPtrArray *kinds) {

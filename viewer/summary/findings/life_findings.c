@@ -41,7 +41,7 @@ static bool are_short_lives(const struct dt_summary *summary, const struct dt_li
 
 /* Opened by a process, or accepted by a listener, whose name contains its address. */
 static void short_connections(struct dt_summary *summary, const struct dt_lives_row *row) {
-    g_autofree char *parent = dt_who_show_where(row->parent);
+    g_autofree char *parent = dt_actor_show_where(row->parent);
     bool is_accepted = row->parent && row->parent->kind == DT_PORT;
     bool is_storm = dt_per_second(summary, row->short_ones) >= dt_limits.short_connections.storm;
 
@@ -52,7 +52,7 @@ static void short_connections(struct dt_summary *summary, const struct dt_lives_
 }
 
 static void short_lives(struct dt_summary *summary, const struct dt_lives_row *row) {
-    g_autofree char *parent = dt_who_show_where(row->parent);
+    g_autofree char *parent = dt_actor_show_where(row->parent);
 
     dt_find(summary, DT_RULE_short_lives, DT_LOW, row->parent,
             "%s: %" PRIu64 " of %" PRIu64

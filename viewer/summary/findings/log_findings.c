@@ -10,21 +10,21 @@
 enum { SHOWN = 160 };
 
 /* The process that logged the most errors, and how many. */
-static struct dt_who *loudest(const struct dt_summary *summary, uint64_t *lines) {
+static struct dt_actor *loudest(const struct dt_summary *summary, uint64_t *lines) {
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
-    struct dt_who *loudest = NULL;
+    struct dt_actor *loudest = NULL;
 
     *lines = 0;
     for (unsigned i = 0; i < summary->log.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->log.rows, struct dt_listed, i);
 
-        if (!row->is_error || !row->who)
+        if (!row->is_error || !row->actor)
             continue;
-        uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(counts, row->who)) + 1;
-        g_hash_table_insert(counts, row->who, GSIZE_TO_POINTER(count));
+        uint64_t count = GPOINTER_TO_SIZE(g_hash_table_lookup(counts, row->actor)) + 1;
+        g_hash_table_insert(counts, row->actor, GSIZE_TO_POINTER(count));
         if (count > *lines) {
             *lines = count;
-            loudest = row->who;
+            loudest = row->actor;
         }
     }
     return loudest;
@@ -34,17 +34,17 @@ static void errors(struct dt_summary *summary) {
     if (!summary->log_errors)
         return;
     uint64_t lines;
-    struct dt_who *who = loudest(summary, &lines);
-    g_autofree char *name = dt_who_show_where(who);
+    struct dt_actor *actor = loudest(summary, &lines);
+    g_autofree char *name = dt_actor_show_where(actor);
     g_autoptr(GString) by = g_string_new(NULL);
-    if (summary->log_errors == 1 && who)
+    if (summary->log_errors == 1 && actor)
         g_string_printf(by, ", by %s", name);
     else if (lines == summary->log_errors)
         g_string_printf(by, ", all by %s", name);
     else if (lines > 1 && !summary->log.left_out)
         g_string_printf(by, ", %" PRIu64 " of them by %s", lines, name);
     g_autofree char *shown = dt_counted(summary->log_errors, "line");
-    dt_find(summary, DT_RULE_log_errors, DT_MEDIUM, lines == summary->log_errors ? who : NULL,
+    dt_find(summary, DT_RULE_log_errors, DT_MEDIUM, lines == summary->log_errors ? actor : NULL,
             "the log has %s of level error or above%s", shown, by->str);
 }
 
@@ -105,14 +105,14 @@ static GHashTable *warnings_by_shape(const struct dt_summary *summary) {
     return warnings;
 }
 
-static void add_finding(struct dt_summary *summary, const struct warning *warning) {
-    struct dt_who *who = warning->first->who;
-    g_autofree char *name = dt_who_show_where(who);
+static void report(struct dt_summary *summary, const struct warning *warning) {
+    struct dt_actor *actor = warning->first->actor;
+    g_autofree char *name = dt_actor_show_where(actor);
     g_autofree char *lines = dt_counted(warning->count, "warning");
     g_autofree char *text = dt_cut(warning->first->text, SHOWN, "...");
 
     dt_find(summary, warning->is_alarm ? DT_RULE_alarms : DT_RULE_warnings,
-            warning->is_alarm ? DT_MEDIUM : DT_LOW, who, "%s logged %s: %s", name, lines,
+            warning->is_alarm ? DT_MEDIUM : DT_LOW, actor, "%s logged %s: %s", name, lines,
             text ? text : "");
 }
 
@@ -127,7 +127,7 @@ static void warnings(struct dt_summary *summary) {
 
         if (warning->is_alarm ? alarms++ < dt_limits.alarms.per_rule
                               : others++ < dt_limits.warnings.per_rule)
-            add_finding(summary, warning);
+            report(summary, warning);
     }
 }
 

@@ -7,7 +7,7 @@
 
 /* All calls of a gen_server. */
 struct served {
-    struct dt_who *server;
+    struct dt_actor *server;
     uint64_t count, timeouts, downs;
     struct dt_quantiles took, queued, worked;
 };
@@ -21,7 +21,7 @@ static void served_free(void *data) {
     g_free(served);
 }
 
-/* struct dt_who -> struct served. */
+/* struct dt_actor -> struct served. */
 static GHashTable *served_by_server(const struct dt_summary *summary) {
     GHashTable *servers = g_hash_table_new_full(NULL, NULL, NULL, served_free);
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
@@ -67,22 +67,22 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
 
     if (all < dt_limits.busy_receiver.messages)
         return;
-    for (unsigned i = 0; i < summary->processes.whos->len; i++) {
-        struct dt_who *who = g_ptr_array_index(summary->processes.whos, i);
+    for (unsigned i = 0; i < summary->processes.actors->len; i++) {
+        struct dt_actor *actor = g_ptr_array_index(summary->processes.actors, i);
 
-        if (!dt_is_share((int64_t)who->activity->reached, (int64_t)all,
+        if (!dt_is_share((int64_t)actor->activity->reached, (int64_t)all,
                          dt_limits.busy_receiver.share))
             continue;
-        double share = (double)who->activity->reached / (double)all;
-        const struct served *served = g_hash_table_lookup(servers, who);
+        double share = (double)actor->activity->reached / (double)all;
+        const struct served *served = g_hash_table_lookup(servers, actor);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
-        g_autofree char *name = dt_who_show_where(who);
+        g_autofree char *name = dt_actor_show_where(actor);
         g_autoptr(GString) text = g_string_new(NULL);
         g_string_printf(text, "%s received %s of all messages", name, dt_show_share(share).text);
         if (p99 != DT_NO_VALUE)
             g_string_append_printf(text, "; its callers waited %s (p99)", dt_show_ns(p99).text);
         dt_find(summary, DT_RULE_busy_receiver,
-                p99 >= dt_limits.slow_server.call ? DT_HIGH : DT_LOW, who, "%s", text->str);
+                p99 >= dt_limits.slow_server.call ? DT_HIGH : DT_LOW, actor, "%s", text->str);
     }
 }
 
@@ -100,7 +100,7 @@ static struct time_of_calls share_of(const struct served *served, const char *na
 
 static void add_slow(struct dt_summary *summary, const struct served *served,
                      enum dt_severity severity, const struct time_of_calls *t) {
-    g_autofree char *name = dt_who_show_where(served->server);
+    g_autofree char *name = dt_actor_show_where(served->server);
     g_autofree char *calls = dt_counted(served->took.count, "call");
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_printf(text, "%s: callers waited %s (%s of %s)", name, dt_show_ns(t->took).text,
@@ -155,7 +155,7 @@ static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
 }
 
 static void timed_out(struct dt_summary *summary, const struct served *served) {
-    g_autofree char *name = dt_who_show_where(served->server);
+    g_autofree char *name = dt_actor_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
 
     dt_find(summary, DT_RULE_timed_out_calls, DT_HIGH, served->server,
@@ -163,7 +163,7 @@ static void timed_out(struct dt_summary *summary, const struct served *served) {
 }
 
 static void failed(struct dt_summary *summary, const struct served *served) {
-    g_autofree char *name = dt_who_show_where(served->server);
+    g_autofree char *name = dt_actor_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
 
     dt_find(summary, DT_RULE_failed_calls, DT_MEDIUM, served->server,
@@ -193,8 +193,8 @@ static void dead(struct dt_summary *summary) {
     g_autoptr(GString) most = g_string_new(NULL);
     if (rows->len) {
         const struct dt_pair *row = g_ptr_array_index(rows, 0);
-        g_autofree char *from = dt_who_show_where(row->from);
-        g_autofree char *to = row->to ? dt_who_show_where(row->to) : g_strdup(row->text);
+        g_autofree char *from = dt_actor_show_where(row->from);
+        g_autofree char *to = row->to ? dt_actor_show_where(row->to) : g_strdup(row->text);
 
         if (row->count == n)
             g_string_printf(most, ", %sby %s to %s", n > 1 ? "all " : "", from, to);

@@ -31,7 +31,7 @@ static void large_heap(struct dt_summary *summary, const struct dt_pair *row, co
 
 static void busy_port(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                       const char *times) {
-    g_autofree char *port = dt_who_show_where(row->to);
+    g_autofree char *port = dt_actor_show_where(row->to);
 
     dt_find(summary, DT_RULE_busy_ports, DT_MEDIUM, row->from,
             "%s was suspended %s by the busy port %s", name, times, port);
@@ -39,7 +39,7 @@ static void busy_port(struct dt_summary *summary, const struct dt_pair *row, con
 
 static void busy_dist_port(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                            const char *times) {
-    g_autofree char *port = dt_who_show_where(row->to);
+    g_autofree char *port = dt_actor_show_where(row->to);
 
     dt_find(summary, DT_RULE_busy_ports, DT_MEDIUM, row->from,
             "%s was suspended %s by a busy connection to another node, %s", name, times, port);
@@ -55,8 +55,8 @@ static void long_queue(struct dt_summary *summary, const struct dt_pair *row, co
 static const struct {
     enum dt_probe probe;
     const uint64_t *per_rule;
-    void (*add)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
-                const char *times);
+    void (*report)(struct dt_summary *summary, const struct dt_pair *row, const char *name,
+                   const char *times);
 } reports[] = {
     {DT_vm_long_schedule, &dt_limits.long_schedules.per_rule, long_schedule},
     {DT_vm_long_gc, &dt_limits.reported_collections.per_rule, long_gc},
@@ -74,9 +74,9 @@ static void reported(struct dt_summary *summary, const GPtrArray *rows, size_t n
 
         if (strcmp(row->text, dt_probe_names[reports[n].probe]) != 0)
             continue;
-        g_autofree char *name = dt_who_show_where(row->from);
+        g_autofree char *name = dt_actor_show_where(row->from);
         g_autofree char *times = dt_counted(row->count, "time");
-        reports[n].add(summary, row, name, times);
+        reports[n].report(summary, row, name, times);
         found++;
     }
 }
@@ -96,7 +96,7 @@ static void nodes(struct dt_summary *summary) {
     for (unsigned i = 0; i < summary->nodes_down.rows->len && i < dt_limits.nodes_down.per_rule;
          i++) {
         const struct dt_listed *row = &g_array_index(summary->nodes_down.rows, struct dt_listed, i);
-        bool are_several = row->node && dt_seen_nodes_are_several(&summary->whos.nodes);
+        bool are_several = row->node && dt_seen_nodes_are_several(&summary->actors.nodes);
 
         dt_find(summary, DT_RULE_nodes_down, is_closed(row->text) ? DT_LOW : DT_MEDIUM, NULL,
                 "the connection%s%s to the node %s ended: %s", are_several ? " of " : "",

@@ -13,14 +13,14 @@ static double growth(const struct dt_sampled *of) {
     return (double)(of->last_queue - of->first_queue) * DT_NS_PER_S / (double)ns;
 }
 
-static bool grows(struct dt_summary *summary, struct dt_who *who) {
-    const struct dt_sampled *of = who->activity->sampled;
+static bool grows(struct dt_summary *summary, struct dt_actor *actor) {
+    const struct dt_sampled *of = actor->activity->sampled;
     double per_s = growth(of);
 
     if (of->last_queue < dt_limits.growing_queue.messages || per_s < dt_limits.growing_queue.per_s)
         return false;
-    g_autofree char *name = dt_who_show_where(who);
-    dt_find(summary, DT_RULE_growing_queue, DT_HIGH, who,
+    g_autofree char *name = dt_actor_show_where(actor);
+    dt_find(summary, DT_RULE_growing_queue, DT_HIGH, actor,
             "%s: its queue grew by %.0f messages per second for %s, to %" PRIu64
             " messages (%s of memory)",
             name, per_s, dt_show_ns(of->last - of->first).text, of->last_queue,
@@ -28,66 +28,66 @@ static bool grows(struct dt_summary *summary, struct dt_who *who) {
     return true;
 }
 
-static bool is_stopped(struct dt_summary *summary, struct dt_who *who) {
-    const struct dt_sampled *of = who->activity->sampled;
+static bool is_stopped(struct dt_summary *summary, struct dt_actor *actor) {
+    const struct dt_sampled *of = actor->activity->sampled;
 
     if (of->longest_still < dt_limits.stopped_process.still ||
         (!of->was_suspended && of->still_queue < dt_limits.stopped_process.messages))
         return false;
-    g_autofree char *name = dt_who_show_where(who);
+    g_autofree char *name = dt_actor_show_where(actor);
     g_autofree char *messages = dt_counted(of->still_queue, "message");
-    dt_find(summary, DT_RULE_stopped_process, of->was_suspended ? DT_HIGH : DT_MEDIUM, who,
+    dt_find(summary, DT_RULE_stopped_process, of->was_suspended ? DT_HIGH : DT_MEDIUM, actor,
             "%s has not run for %s%s, with %s in its queue", name,
             dt_show_ns(of->longest_still).text, of->was_suspended ? " (suspended)" : "", messages);
     return true;
 }
 
-static bool is_long(struct dt_summary *summary, struct dt_who *who) {
-    uint64_t queue = who->activity->sampled->max_queue;
-    g_autofree char *name = dt_who_show_where(who);
+static bool is_long(struct dt_summary *summary, struct dt_actor *actor) {
+    uint64_t queue = actor->activity->sampled->max_queue;
+    g_autofree char *name = dt_actor_show_where(actor);
 
     if (queue < dt_limits.long_queue.messages)
         return false;
     dt_find(summary, DT_RULE_long_queue, queue >= dt_limits.long_queue.huge ? DT_HIGH : DT_MEDIUM,
-            who, "%s: %" PRIu64 " messages in its queue", name, queue);
+            actor, "%s: %" PRIu64 " messages in its queue", name, queue);
     return true;
 }
 
 static void sampled(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     unsigned found = 0;
 
-    dt_top_sort(whos, dt_top_by_queue);
-    for (unsigned i = 0; i < whos->len && found < dt_limits.long_queue.per_rule; i++) {
-        struct dt_who *who = g_ptr_array_index(whos, i);
+    dt_top_sort(actors, dt_top_by_queue);
+    for (unsigned i = 0; i < actors->len && found < dt_limits.long_queue.per_rule; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
 
-        if (!who->activity->sampled || !who->activity->sampled->max_queue)
+        if (!actor->activity->sampled || !actor->activity->sampled->max_queue)
             break;
         /* The cause first: a queue gets long because its process is suspended. */
-        bool is_suspended = who->activity->sampled->was_suspended && is_stopped(summary, who);
-        found += is_suspended || grows(summary, who) || is_stopped(summary, who) ||
-                 is_long(summary, who);
+        bool is_suspended = actor->activity->sampled->was_suspended && is_stopped(summary, actor);
+        found += is_suspended || grows(summary, actor) || is_stopped(summary, actor) ||
+                 is_long(summary, actor);
     }
 }
 
 static void in_flight(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     unsigned found = 0;
 
-    dt_top_sort(whos, dt_top_by_mailbox);
-    for (unsigned i = 0; i < whos->len && found < dt_limits.in_flight.per_rule; i++) {
-        struct dt_who *who = g_ptr_array_index(whos, i);
+    dt_top_sort(actors, dt_top_by_mailbox);
+    for (unsigned i = 0; i < actors->len && found < dt_limits.in_flight.per_rule; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
 
-        if (who->activity->mailbox_max < dt_limits.in_flight.messages)
+        if (actor->activity->mailbox_max < dt_limits.in_flight.messages)
             break;
         /* If no deliveries are recorded, all messages seem to be in flight. */
-        if (who->activity->sampled || !who->node || !who->node->has_receipts)
+        if (actor->activity->sampled || !actor->node || !actor->node->has_receipts)
             continue;
-        g_autofree char *name = dt_who_show_where(who);
+        g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_in_flight,
-                who->activity->mailbox_max >= dt_limits.in_flight.huge ? DT_HIGH : DT_MEDIUM, who,
-                "%s: up to %" PRIu64 " messages in flight to it at once", name,
-                who->activity->mailbox_max);
+                actor->activity->mailbox_max >= dt_limits.in_flight.huge ? DT_HIGH : DT_MEDIUM,
+                actor, "%s: up to %" PRIu64 " messages in flight to it at once", name,
+                actor->activity->mailbox_max);
         found++;
     }
 }

@@ -24,7 +24,7 @@ static void skipped(struct dt_summary *summary) {
                 summary->skipped);
 }
 
-static bool is_told_before(const struct dt_listed *rows, unsigned at) {
+static bool was_reported_before(const struct dt_listed *rows, unsigned at) {
     for (unsigned i = 0; i < at; i++)
         if (rows[i].node == rows[at].node && strcmp(rows[i].word, rows[at].word) == 0)
             return true;
@@ -34,11 +34,11 @@ static bool is_told_before(const struct dt_listed *rows, unsigned at) {
 /* Each `what` once per node, with its first reason. */
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
-    bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
     uint64_t left = dt_limits.withheld.per_rule;
 
     for (unsigned i = 0; i < summary->withheld.rows->len && left > 0; i++) {
-        if (is_told_before(rows, i))
+        if (was_reported_before(rows, i))
             continue;
         left--;
         bool is_named = are_several && rows[i].node;

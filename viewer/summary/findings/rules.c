@@ -13,12 +13,12 @@ const struct dt_rule dt_rules[DT_RULES] = {
 };
 
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
-             struct dt_who *who, const char *format, ...) {
+             struct dt_actor *actor, const char *format, ...) {
     va_list args;
     va_start(args, format);
     struct dt_finding finding = {.severity = severity,
                                  .rule = &dt_rules[rule],
-                                 .who = dt_who_keep(who),
+                                 .actor = dt_actor_keep(actor),
                                  .text = g_strdup_vprintf(format, args)};
     va_end(args);
     g_array_append_val(summary->findings, finding);

@@ -18,7 +18,7 @@ enum dt_rule_number {
 
 /* Adds a finding of a rule. */
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
-             struct dt_who *who, const char *format, ...) G_GNUC_PRINTF(5, 6);
+             struct dt_actor *actor, const char *format, ...) G_GNUC_PRINTF(5, 6);
 
 /* A number with its noun, in English: "1 call", "2 calls". Free with g_free. */
 char *dt_counted(uint64_t number, const char *noun);

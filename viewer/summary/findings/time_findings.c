@@ -6,14 +6,14 @@
 /* A rule about processes that spent a large share of the recording in one way. */
 struct share_rule {
     enum dt_rule_number rule;
-    int64_t (*time_of)(const struct dt_who *who);
+    int64_t (*time_of)(const struct dt_actor *actor);
     const char *did;
     int64_t share, recorded;
     uint64_t per_rule;
 };
 
-static int64_t on_cpu(const struct dt_who *who) {
-    return who->activity->run + who->activity->collecting;
+static int64_t on_cpu(const struct dt_actor *actor) {
+    return actor->activity->run + actor->activity->collecting;
 }
 
 static void spent(struct dt_summary *summary, const struct share_rule *rule) {
@@ -21,16 +21,16 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
 
     if (recorded < rule->recorded)
         return;
-    g_autoptr(GPtrArray) whos = dt_top_copy(&summary->processes);
-    dt_top_sort(whos, rule->time_of);
-    for (unsigned i = 0; i < whos->len && i < rule->per_rule; i++) {
-        struct dt_who *who = g_ptr_array_index(whos, i);
-        int64_t time = rule->time_of(who);
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    dt_top_sort(actors, rule->time_of);
+    for (unsigned i = 0; i < actors->len && i < rule->per_rule; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+        int64_t time = rule->time_of(actor);
 
         if (!dt_is_share(time, recorded, rule->share))
             return;
-        g_autofree char *name = dt_who_show_where(who);
-        dt_find(summary, rule->rule, DT_MEDIUM, who, "%s %s for %s of the recording", name,
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, rule->rule, DT_MEDIUM, actor, "%s %s for %s of the recording", name,
                 rule->did, dt_show_share((double)time / (double)recorded).text);
     }
 }
@@ -60,8 +60,8 @@ static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
     for (unsigned i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
 
-        if (!row->who || !row->who->activity->sampled ||
-            !row->who->activity->sampled->was_suspended)
+        if (!row->actor || !row->actor->activity->sampled ||
+            !row->actor->activity->sampled->was_suspended)
             return row;
     }
     return NULL;
@@ -72,9 +72,9 @@ static void longest(struct dt_summary *summary) {
 
     if (!row || row->ns < dt_limits.long_wait.wait)
         return;
-    g_autofree char *name = dt_who_show_where(row->who);
+    g_autofree char *name = dt_actor_show_where(row->actor);
     bool is_bad = row->ns >= dt_limits.long_wait.very_long && is_busy(summary, row->node);
-    dt_find(summary, DT_RULE_long_wait, is_bad ? DT_MEDIUM : DT_LOW, row->who,
+    dt_find(summary, DT_RULE_long_wait, is_bad ? DT_MEDIUM : DT_LOW, row->actor,
             "%s waited %s for a scheduler (inferred), the longest such wait", name,
             dt_show_ns(row->ns).text);
 }
@@ -95,7 +95,7 @@ static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node
     if (waited < dt_limits.busy_schedulers.waited ||
         !dt_is_share(waited, all, dt_limits.busy_schedulers.share) || !is_busy(summary, node))
         return;
-    bool are_several = dt_seen_nodes_are_several(&summary->whos.nodes);
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
     dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
             "the schedulers%s%s are busy, %" PRId64
             " %% on average: processes that could run spent %s of that time waiting for one "

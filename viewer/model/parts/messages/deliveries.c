@@ -82,7 +82,7 @@ static void deliver_unmatched(struct node *node, const struct delivery *d) {
 static void delivered(struct node *node, const struct delivery *d) {
     bool is_timer = *d->timer && !d->node;
     struct message *m = is_timer ? NULL : find_delivered(node, d);
-    struct delivery reported = *d;
+    struct delivery matched = *d;
 
     dt_in_flight_delivered(node);
     if (!m) {
@@ -100,9 +100,9 @@ static void delivered(struct node *node, const struct delivery *d) {
         return;
     }
     if (m->is_remote && d->how == DT_MATCHED_SENDER)
-        reported.how = DT_MATCHED_ORDER;
+        matched.how = DT_MATCHED_ORDER;
     dt_in_flight_take_out(m);
-    dt_message_deliver(node, m, &reported);
+    dt_message_deliver(node, m, &matched);
 }
 
 /* A message to a port names the calling process: {<0.90.0>,{command,Data}}. */
@@ -154,7 +154,7 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
 
 /* Whether the message_receive of this delivery has already been reported: that of the first
    message_delivery is not held, and those of ports never are. */
-static bool was_reported(const struct deliveries *all, const struct delivery *d) {
+static bool is_reported(const struct deliveries *all, const struct delivery *d) {
     bool is_held = all->have_senders && d->to->seen.kind != DT_PORT;
 
     return !is_held && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
@@ -171,12 +171,12 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
                          .timer = *e->from ? "" : e->node,
                          .time = event->time,
                          .how = DT_MATCHED_SENDER};
-    bool is_reported = d.to && was_reported(all, &d);
+    bool was_reported = d.to && is_reported(all, &d);
 
     are_recorded(node);
     if (!d.to || d.to->seen.kind != DT_PORT)
         all->have_senders = true;
-    if (!d.to || d.to->has_exited || is_reported)
+    if (!d.to || d.to->has_exited || was_reported)
         return;
     if (!dt_unhold(d.to, d.text, received_alone, &d.time))
         dt_release(d.to);

@@ -264,8 +264,8 @@ static void stopped(struct process *p) {
    without an event. */
 static int64_t taken(const struct server_call *call) {
     const struct process *server = live(call->seen.server);
-    bool is_recorded = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
-    int64_t received = is_recorded ? call->seen.delivered : call->seen.began;
+    bool is_reported = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
+    int64_t received = is_reported ? call->seen.delivered : call->seen.began;
 
     if (!dt_runs(server->seen.state) || server->calling->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
@@ -321,7 +321,7 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
 /* If the send of a request was reported, but the call is not pending, the call has already ended,
    and the server is late. */
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
-                               const char *text, bool is_addressed) {
+                               const char *text, bool is_reported) {
     struct server_call *call;
     struct dt_gen_request request;
     char key[DT_REFERENCE];
@@ -330,7 +330,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
         return;
     if (dt_gen_request(text, &request)) {
         call = pending(node, request.reference);
-        if (!call && !is_addressed)
+        if (!call && !is_reported)
             begin_call(node, &request, to, true);
         else if (call && call->seen.server == &to->seen && call->seen.delivered == DT_NO_VALUE)
             call->seen.delivered = node->world->now;

@@ -16,4 +16,4 @@ void dt_server_calls_timed_out(struct process *process);
 void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
                           const char *text);
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
-                               const char *text, bool is_told);
+                               const char *text, bool is_reported);

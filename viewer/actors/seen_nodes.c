@@ -1,4 +1,4 @@
-#include "who/seen_nodes.h"
+#include "actors/seen_nodes.h"
 
 #include "shared/texts.h"
 
