@@ -29,7 +29,8 @@ with_bpftrace() ->
                                                   strlen => Strlen}),
     System = live(),
     %% bpftrace drops unread events when it is interrupted.
-    ok = test_wait:until("the system's exit is reported", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
+    ok = test_wait:until("the system's exit is reported",
+                         fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
     _ = test_bpftrace:stop_script(Consumer),
     Printer ! {end_of_lines, self()},
     receive

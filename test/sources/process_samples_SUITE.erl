@@ -64,7 +64,8 @@ of_many(Config) ->
     Pid = call(Config, fun() -> with_queue(500) end),
     sampled(Pid, #{queue => 500, state => <<"waiting">>, reductions => 0}, Config).
 
-%% Of processes that do not run, those that are reported are asked once, all others never. A request costs one reduction.
+%% Of processes that do not run, those that are reported are asked once, all others never. A request costs one
+%% reduction.
 no_signal_without_need(Config) ->
     Pids = call(Config, fun() -> [made(fun() -> nothing end) || _ <- lists:seq(1, 100)] end),
     Led = call(Config, fun() -> with_queue(1000) end),
