@@ -99,7 +99,7 @@ reason(Calls, Cleared) ->
                0 -> "";
                Count -> text(" and ~b more", [Count])
            end,
-    text("more than ~b calls per second: no calls are traced of ~ts~s",
+    text("more than ~b calls per second; no longer traced: ~ts~s",
          [Calls, lists:join(", ", [named(Function) || Function <- Named]), More]).
 
 named({others, Count}) -> text("any function (~b calls of more functions than can be counted)", [Count]);

@@ -57,7 +57,7 @@ on(_, #{log := off}) ->
     {unconfigured, "the option log is off"};
 on(_, #{log := Level, log_limit := Limit, text := Text}) ->
     case installed() of
-        unknown -> {withheld, "logger has another handler of the id dyntrace"};
+        unknown -> {withheld, "logger has another handler with the id dyntrace"};
         _ -> start({Level, #{worker => self(), limit => Limit, text => Text}})
     end.
 

@@ -400,7 +400,7 @@ two_recordings(Config) ->
     ok = filelib:ensure_path(Folder ++ "/anna/broken_off"),
     ok = file:write_file(Folder ++ "/anna/broken_off/metadata", ""),
     {0, Report} = test_command:run(["view", Folder]),
-    ?assertMatch({match, _}, re:run(Report, "broken_off ended before its begin had arrived; it is left out\n")),
+    ?assertMatch({match, _}, re:run(Report, "broken_off ended before its beginning had arrived; it is left out\n")),
     ?assertMatch({match, _}, re:run(Report, "^Recording: [1-9]\\d* events", [multiline])).
 
 %% -- Failures of nodes, relays and networks --------------------------------------------------

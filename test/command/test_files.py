@@ -269,11 +269,11 @@ class Recordings(unittest.TestCase):
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])
         with open(f"{self.place}/ust/other", "w", encoding="ascii"):
             pass
-        self.assertIn(f"no recording of LTTng in {self.place}: ", self.failure(self.place)[1])
+        self.assertIn(f"no LTTng recording in {self.place}: ", self.failure(self.place)[1])
         self.assertIn("other is a file; ", self.failure(f"{self.place}/ust/other")[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii"):
             pass
-        self.assertIn(f"no recording of LTTng in {self.place}: ", self.failure(self.place)[1])
+        self.assertIn(f"no LTTng recording in {self.place}: ", self.failure(self.place)[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii") as file:
             file.write("text")
         with mirrored([self.place]) as mirror:

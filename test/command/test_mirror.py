@@ -114,9 +114,9 @@ class Contents(Mirrors):
         with mirrored([self.root, f"{self.root}/late"]) as mirror:
             self.assertEqual(1, len(mirror.paths()))
             self.assertNotIn("late/ust/metadata", contents(mirror))
-            self.assertEqual([f"dyntrace: {self.root}/late/ust ended before its begin had arrived; it is left out"] * 2,
-                             [remark.replace("/late/./", "/late/") for remark in mirror.remarks])
-        self.assertIn("no recording of LTTng in", self.failure(f"{self.root}/late"))
+            remark = f"dyntrace: {self.root}/late/ust ended before its beginning had arrived; it is left out"
+            self.assertEqual([remark] * 2, [text.replace("/late/./", "/late/") for text in mirror.remarks])
+        self.assertIn("no LTTng recording in", self.failure(f"{self.root}/late"))
 
     def test_format(self) -> None:
         """The format of LTTng 2.15 and later."""
@@ -158,7 +158,7 @@ class Refused(Mirrors):
         """A pipe in place of the description of events."""
         os.unlink(f"{self.root}/host/ust/metadata")
         os.mkfifo(f"{self.root}/host/ust/metadata")
-        self.assertIn("no recording of LTTng in", self.failure())
+        self.assertIn("no LTTng recording in", self.failure())
 
 
 class Shortened(Mirrors):

@@ -371,7 +371,7 @@ another_handler_of_the_name(Config) ->
     ok = call(Config, fun() -> logger:add_handler(dyntrace, test_autotracer, #{level => emergency}) end),
     start([{interval, 10}, {log, debug}], Config),
     Consumer = attach([log], Config),
-    until_following(withheld, #{log => "logger has another handler of the id dyntrace"}, Config),
+    until_following(withheld, #{log => "logger has another handler with the id dyntrace"}, Config),
     ?assertEqual(another, handler(Config)),
     ?assertMatch([{warning, _, _}], test_autotracer:logged(Config)),
     ok = call(Config, fun() -> logger:remove_handler(dyntrace) end),

@@ -313,7 +313,7 @@ def unload_whole(node: Node) -> Unloaded:
         unloaded = unload(node)
     if unloaded.not_purged:
         say(f"the old code of {plural(len(unloaded.not_purged), 'module')} stays in the memory of {node.show()}, "
-            "unused: its processes are too many or too busy to purge it in time")
+            "unused: the node has too many or too busy processes to purge it in time")
     return unloaded
 
 

@@ -136,7 +136,7 @@ class Mirror:
             begin = entry.read(1)
             if not begin:
                 self.remarks.append(f"dyntrace: {clean(os.path.join(folder.typed, os.path.dirname(entry.path)))} ended "
-                                    "before its begin had arrived; it is left out")
+                                    "before its beginning had arrived; it is left out")
                 return ""
             folder.is_whole, self.is_ctf_2 = True, self.is_ctf_2 or begin == CTF_2
         elif entry.name().endswith(INDEX):
