@@ -216,7 +216,7 @@ demo(Config) ->
 
 demo_verbose(Config) ->
     Says = demo("VERBOSE=1", Config),
-    told(Says),
+    check_summary(Says),
     {match, [Count]} = re:run(Says, "\n(\\d+) events\\. ", [{capture, all_but_first, list}]),
     {match, Lines} = re:run(Says, "\n\\[\\d+\\.\\d{9}\\] .* org_erlang_dyntrace:", [global]),
     ?assertEqual(list_to_integer(Count), length(Lines)).
