@@ -1470,7 +1470,7 @@ versions(Config) ->
     Version = test_shell:version(),
     ?assertEqual({0, printed(Version)}, test_command:run(["--version"])),
     ?assertMatch(#{version := Version}, call(Config, fun dyntrace:info/0)),
-    {0, Plugin} = test_shell:run("babeltrace2 list-plugins --plugin-path='~ts/priv/babeltrace2'",
+    {0, Plugin} = test_shell:run("babeltrace2 --plugin-path='~ts/priv/babeltrace2' list-plugins",
                                  [test_shell:project()]),
     ?assertEqual({match, [Version]},
                  re:run(Plugin, "^dyntrace:\\n(?:  .*\\n)*?  Version: (.*)$",
