@@ -54,17 +54,12 @@ static void find_list(ErlNifEnv *env, const ERL_NIF_TERM *behind) {
         dt_heap_marks.list = mark;
 }
 
-static void find_tuples(ErlNifEnv *env) {
-    const ERL_NIF_TERM zero = enif_make_int(env, 0), elements[DT_TUPLE_MAX] = {zero, zero, zero};
+static ERL_NIF_TERM header_of(ErlNifEnv *env, ERL_NIF_TERM tuple) {
     const ERL_NIF_TERM *el;
     int arity;
 
-    for (int size = 2; size <= DT_TUPLE_MAX; size++) {
-        ERL_NIF_TERM tuple = enif_make_tuple_from_array(env, elements, (unsigned)size);
-
-        if (enif_get_tuple(env, tuple, &arity, &el) && dt_heap_of(tuple) == el - 1)
-            dt_tuple_headers[size] = el[-1];
-    }
+    return enif_get_tuple(env, tuple, &arity, &el) && dt_heap_of(tuple) == el - 1 ? el[-1]
+                                                                                  : DT_NO_MARK;
 }
 
 void dt_heap_find(ErlNifEnv *env) {
@@ -82,5 +77,7 @@ void dt_heap_find(ErlNifEnv *env) {
     if (!found)
         return;
     find_list(env, el + 1);
-    find_tuples(env);
+    dt_tuple_headers[2] = header_of(env, enif_make_tuple2(env, dt_empty_list, dt_empty_list));
+    dt_tuple_headers[3] =
+        header_of(env, enif_make_tuple3(env, dt_empty_list, dt_empty_list, dt_empty_list));
 }

@@ -163,12 +163,9 @@ static bool put_new_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
     return true;
 }
 
-const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
-                        ERL_NIF_TERM function, unsigned long arity) {
-    const struct dt_cached_call *cached = dt_cache_find_call(text->cache, module, function, arity);
+const char *dt_text_new_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                            ERL_NIF_TERM function, unsigned long arity) {
     char *start = text->next;
 
-    if (cached && dt_put_entry(text, cached->text, sizeof cached->text, cached->size + 1U))
-        return start;
     return dt_put_end(text, start, put_new_mfa(text, env, module, function, arity));
 }

@@ -27,9 +27,20 @@ static inline const char *dt_text_id(struct dt_text *text, ErlNifEnv *env, ERL_N
    start. */
 enum { DT_ARITY_MORE = 256 };
 
+/* For a text that is not cached. */
+const char *dt_text_new_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                            ERL_NIF_TERM function, unsigned long arity);
+
 /* module:function/arity; DT_ARITY_MORE is written "...". */
-const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
-                        ERL_NIF_TERM function, unsigned long arity);
+static inline const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                                      ERL_NIF_TERM function, unsigned long arity) {
+    const struct dt_cached_call *cached = dt_cache_find_call(text->cache, module, function, arity);
+    char *start = text->next;
+
+    if (cached && dt_put_entry(text, cached->text, sizeof cached->text, cached->size + 1U))
+        return start;
+    return dt_text_new_mfa(text, env, module, function, arity);
+}
 
 /* Appends a pid, port or reference as a part of another text. */
 bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle);
