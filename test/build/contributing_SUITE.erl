@@ -71,7 +71,7 @@ script(Config) ->
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     Consumer = test_bpftrace:start_file(filename:join(?config(folder, Config), "priv/bpftrace/deaths.bt"), [Library]),
     _ = test_node:call(Node, fun() ->
-                                     [test_cases:untold([procs], fun() -> exit(Reason) end, [])
+                                     [test_cases:traced_pid([procs], fun() -> exit(Reason) end, [])
                                       || Reason <- [normal, normal, {shutdown, timeout}]]
                              end),
     Lines = test_bpftrace:stop_script(Consumer),

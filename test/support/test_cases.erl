@@ -6,7 +6,7 @@
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
 -module(test_cases).
 
--export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/2, untold/3, text/1, text_of/1, location/1]).
+-export([probes/0, probes/1, run/1, comparable/1, traced/2, traced_pid/2, traced_pid/3, text/1, text_of/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, sum/2, collected/0, waits/0]).
 %% For test_erlang_cases
 -export([annotations/1, collected_alike/0, exchanges/1, get_value/2, messages/0, no_patterns/0, received/0]).

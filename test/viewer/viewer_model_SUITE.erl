@@ -693,7 +693,7 @@ tokens_first(Config) ->
 token_first(Config) ->
     Token = {0, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => 1,
                                   message => "x"}},
-    Told = told([Token, sent(110000, "<0.1.0>", "<0.9.0>", "x"), sent(200000, "<0.1.0>", "<0.9.0>", "x"),
+    Dump = dump([Token, sent(110000, "<0.1.0>", "<0.9.0>", "x"), sent(200000, "<0.1.0>", "<0.9.0>", "x"),
                  delivery(300000, "<0.9.0>", "<0.1.0>", "x"), delivery(400000, "<0.9.0>", "<0.1.0>", "x")], Config),
     ?assertEqual([{0, 300000, "\"17\""}, {200000, 400000, none}],
                  [{number(sent, Line), number(delivered, Line), value(label, Line)}
