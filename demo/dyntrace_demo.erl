@@ -100,7 +100,8 @@ narrate({Ns, <<"process_exit">>, #{<<"pid">> := Pid, <<"reason">> := Reason}}, S
 narrate({Ns, <<"function_call">>, #{<<"pid">> := Pid, <<"entry">> := Function}}, Story) ->
     began({Pid, Function}, Ns, Story);
 narrate({Ns, Ends, #{<<"pid">> := Pid, <<"entry">> := Function} = Fields}, Story)
-  when Ends =:= <<"function_return">>; Ends =:= <<"function_exception">> ->
+  when (Ends =:= <<"function_return">> orelse Ends =:= <<"function_exception">>)
+       andalso (Function =:= <<"demo_system:order/1">> orelse Function =:= <<"demo_system:roll/1">>) ->
     {After, Next} = took(Function, {Pid, Function}, Ns, Story),
     How = case Fields of
               #{<<"class">> := Class} -> [" ends by ", Class];

@@ -210,7 +210,7 @@ demo(Config) ->
     [?assertMatch({match, _}, re:run(Says, Line), Line)
      || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n",
                  "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
-                 "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]],
+                 "demo_gambler <[0-9.]+> starts again, after \\d+ [um]s\n"]],
     [?assert(filelib:is_regular(filename:join([?config(folder, Config), "_build/demo", File])), File)
      || File <- ["demo.html", "demo.pftrace"]].
 
@@ -238,8 +238,8 @@ check_summary(Says) ->
                || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
     ?assertEqual([60, 60, 20, 60, 60], Counted),
     [?assertEqual(60, Number(Pattern), Pattern)
-     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n",
-                    "customer +orders live \\d+ us \\((\\d+) orders\\)\n",
+     || Pattern <- ["clerk +answers in \\d+ [um]s \\((\\d+) calls\\)\n",
+                    "customer +orders live \\d+ [um]s \\((\\d+) orders\\)\n",
                     "gambler +(\\d+) rolls, ", "typist +(\\d+) ports\n", "caller +(\\d+) connections\n"]],
     ?assertMatch({match, _}, re:run(Says, "crashed 20 times: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 

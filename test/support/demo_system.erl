@@ -141,6 +141,7 @@ caller(Plan) ->
 connect() ->
     case whereis(demo_listener) of
         undefined -> % not yet
+            pause(1),
             connect();
         Listener ->
             Listener ! {where, self()},

@@ -4,7 +4,7 @@
 -export([probes/0, run/1]).
 
 -import(test_cases, [collected_alike/0, exchanges/1, get_value/2, location/1, no_patterns/0, received/0, text/1,
-                     text_of/1, traced/2, untold/2, untold/3]).
+                     text_of/1, traced/2, traced_pid/2, traced_pid/3]).
 
 %% In the order of the catalogue.
 probes() ->
@@ -93,7 +93,7 @@ run(process__unscheduled) ->
      || {_, #{pid := P, type := <<"out", _/binary>>}} <- test_cases:run(process_scheduled)];
 
 run(process__hibernate) ->
-    Pid = untold([running], fun() ->
+    Pid = traced_pid([running], fun() ->
                                     _ = erlang:send_after(5, self(), wake),
                                     erlang:hibernate(erlang, self, [])
                             end),
@@ -134,7 +134,7 @@ run(function__return) ->
 
 run(trace) ->
     Other = spawn(fun() -> receive stop -> ok end end),
-    Pid = untold([send, procs], fun() ->
+    Pid = traced_pid([send, procs], fun() ->
                                         true = link(Other),
                                         true = unlink(Other),
                                         Other ! {stop, "it"},
