@@ -1453,7 +1453,7 @@ installed(Config) ->
     Version = test_shell:version(),
     ?assertEqual({0, printed(Version)}, test_shell:run("'~ts/bin/dyntrace' --version", [Prefix])),
     %% The installed modules are compiled.
-    ?assertMatch([_], filelib:wildcard(Prefix ++ "/lib/dyntrace/python/dyntrace_command/__pycache__/main.*.pyc")),
+    ?assertMatch([_], filelib:wildcard(Prefix ++ "/lib/dyntrace/python/dyntrace_command/cli/__pycache__/main.*.pyc")),
     {ok, Manual} = file:read_file(Prefix ++ "/share/man/man1/dyntrace.1"),
     ?assertMatch({match, _}, re:run(Manual, [".TH DYNTRACE 1 \\d+ \"dyntrace ", Version, "\" "])),
     {ok, Completion} = file:read_file(Prefix ++ "/share/bash-completion/completions/dyntrace"),
