@@ -236,7 +236,7 @@ flood(Config) ->
     until_following(sources, [log], Config),
     until_handler(Config),
     With = call(Config, fun flooded/0),
-    ct:pal("~b events: ~b us without the handler, ~b us with it", [?FLOOD, Without, With]),
+    ct:pal("~b events: ~b reductions without the handler, ~b with it", [?FLOOD, Without, With]),
     test_wait:until("all events", ?FLOOD, fun() -> {Shown, Counted} = counted(Consumer), length(Shown) + Counted end),
     {Times, _} = counted(Consumer),
     Windows = (lists:max(Times) - lists:min(Times)) div 1000 + 2,
@@ -245,18 +245,16 @@ flood(Config) ->
     %% Seconds may begin at any time, so any second can overlap two of them.
     ?assertEqual([], [Time || Time <- Times, length([T || T <- Times, T >= Time, T < Time + 1000]) > 2 * Limit]),
     %% The cost of an event that is not shown.
-    ?assert(With - Without < 10 * ?FLOOD, {Without, With}),
+    ?assert(With - Without < 50 * ?FLOOD, {Without, With}),
     _ = test_bpftrace:stop_script(Consumer).
 
-%% On the node: four processes log at the same time. Returns the time in us.
+%% On the node: four processes log at the same time. Returns their reductions.
 flooded() ->
-    element(1, timer:tc(fun() ->
-                                Refs = [element(2, spawn_monitor(fun() ->
-                                                                         [logger:error("flood ~p", [N])
-                                                                          || N <- lists:seq(1, ?FLOOD div 4)]
-                                                                 end)) || _ <- lists:seq(1, 4)],
-                                [receive {'DOWN', Ref, process, _, normal} -> ok end || Ref <- Refs]
-                        end)).
+    Refs = [element(2, spawn_monitor(fun() ->
+                                             [logger:error("flood ~p", [N]) || N <- lists:seq(1, ?FLOOD div 4)],
+                                             exit({shutdown, process_info(self(), reductions)})
+                                     end)) || _ <- lists:seq(1, 4)],
+    lists:sum([receive {'DOWN', Ref, process, _, {shutdown, {reductions, Count}}} -> Count end || Ref <- Refs]).
 
 %% The times of the events in ms, and how many others were counted.
 counted(Consumer) ->

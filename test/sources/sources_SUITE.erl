@@ -224,7 +224,7 @@ bad_messages(Config) ->
                                                           {monitor, self(), long_gc, []}]]
                  end),
     ?assertEqual([nodes, nodes, system_monitor],
-                 [Source || {error, "dyntrace: ~s fails" ++ _, [Source | _]} <- logged(Config)]),
+                 [Source || {error, "dyntrace: ~s failed" ++ _, [Source | _]} <- logged(Config)]),
     ?assertEqual(Worker, call(Config, fun() -> _ = sys:get_state(Worker), whereis(dyntrace_autotracer) end)),
     _ = test_bpftrace:stop(Consumer).
 
@@ -248,7 +248,7 @@ fails_again_and_again(Config) ->
                          Again = lists:foldl(fun(_, Sources) -> Fail(Poll(Sources)) end, Once, [1, 2, 3]),
                          Fail(Poll(Poll(Again)))
                  end),
-    ?assertMatch([{error, "dyntrace: ~s fails" ++ _, [nodes | _]}, {error, "dyntrace: ~s fails" ++ _, [nodes | _]}],
+    ?assertMatch([{error, "dyntrace: ~s failed" ++ _, [nodes | _]}, {error, "dyntrace: ~s failed" ++ _, [nodes | _]}],
                  logged(Config)).
 
 switched_on_and_off(Config) ->
