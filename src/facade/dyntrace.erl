@@ -92,6 +92,7 @@
                    name := atom(),
                    doc := binary(),
                    backends := [backend()],
+                   event_groups := [atom()],
                    fields := [field()],
                    kind := told | derived | never,
                    events := [event()],
@@ -100,11 +101,13 @@
                    differs => binary(),
                    labels => pos_integer(),
                    row => pos_integer()}.
-%% `kind': whether the VM reports the event to tracers (`told'), the probe is inferred from other events (`derived'), or
-%% it never fires (`never'). `asks': further events that the probe's arguments require. `source': the part of the
-%% application that observes the event. `differs': what the probe lacks, compared with a VM that was built with USDT. An
-%% entry with `labels' stands for that many probes, whose names are `name' and a number, starting at 0. An entry with
-%% `row' stands for a probe array; the name of its first probe has no number. The `events' of annotations are empty.
+%% `event_groups': the groups of `dyntrace record --events' that the LTTng event belongs to; `names' and `lives' are
+%% recorded always. `kind': whether the VM reports the event to tracers (`told'), the probe is inferred from other
+%% events (`derived'), or it never fires (`never'). `asks': further events that the probe's arguments require. `source':
+%% the part of the application that observes the event. `differs': what the probe lacks, compared with a VM that was
+%% built with USDT. An entry with `labels' stands for that many probes, whose names are `name' and a number, starting at
+%% 0. An entry with `row' stands for a probe array; the name of its first probe has no number. The `events' of
+%% annotations are empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.
