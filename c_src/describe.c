@@ -85,7 +85,7 @@ static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool as
             if (r->probe != probe || !r->decode != asked)
                 continue;
             put(env, &map, atom_group, enif_make_atom(env, dt_group_names[group]));
-            put(env, &map, atom_tag, *r->tag);
+            put(env, &map, atom_tag, enif_make_atom(env, r->tag));
             put(env, &map, atom_flags, binary(env, r->flags));
             list = enif_make_list_cell(env, map, list);
         }

@@ -189,7 +189,7 @@ static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     bool shapes;
 
     dt_atoms_make(env);
-    dt_tags_fill();
+    dt_tags_fill(env);
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
         !dt_size_calibrate(env, el[1]) || !dt_term_calibrate(env, el[2], el[3]) ||
         !get_text(el[4], &shapes) || !enif_get_tuple(env, el[5], &two, &builtins) || two != 2 ||
