@@ -128,7 +128,7 @@ static ERL_NIF_TERM describe_probe(ErlNifEnv *env, enum dt_probe probe) {
     put(env, &map, atom_events, describe_events(env, probe, false));
     put(env, &map, atom_asks, describe_events(env, probe, true));
     if (dt_probe_sources[probe])
-        put(env, &map, atom_source, *dt_probe_sources[probe]);
+        put(env, &map, atom_source, enif_make_atom(env, dt_probe_sources[probe]));
     if (*info->differs)
         put(env, &map, atom_differs, binary(env, info->differs));
     if (info->is_labeled)

@@ -38,9 +38,9 @@ const struct dt_probe_info dt_probes[DT_PROBES] = {
 #define SECOND_OF(first, second, ...) second
 
 #define ON(backend)
-#define FROM(source) , &atom_##source
+#define FROM(source) , #source
 #define PROBE(name, provider, backends, ...) SECOND(~backends, NULL, ~),
-const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES] = {
+const char *const dt_probe_sources[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
 

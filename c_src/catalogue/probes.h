@@ -48,7 +48,7 @@ struct dt_probe_info {
 extern const struct dt_probe_info dt_probes[DT_PROBES];
 
 /* The source that reports the events; NULL: they are trace events or annotations. */
-extern const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES];
+extern const char *const dt_probe_sources[DT_PROBES];
 
 /* 1 << DT_IN_gc | … */
 extern const unsigned dt_probe_event_groups[DT_PROBES];
