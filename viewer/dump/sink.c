@@ -11,6 +11,7 @@
 
 #include "dump/lines.h"
 #include "model/model.h"
+#include "shared/probe_fields.h"
 
 enum { PATH };
 
@@ -272,6 +273,12 @@ static void instant(void *data, const struct dt_instant *i) {
     dt_line_number(s, "node", i->node->number);
     dt_line_process(s, "process", i->process);
     dt_line_process(s, "other", i->other);
+    if (i->is_general) {
+        g_autoptr(GString) fields = g_string_new(NULL);
+
+        dt_fields_text(fields, i->event);
+        dt_line_text(s, "fields", fields->str);
+    }
     dt_line_end(s);
 }
 

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "shared/probe_fields.h"
+
 /* Events that are shown as marks: a name, and a format for the text. */
 #define MARKS(MARK)                                                                                \
     MARK(user_mark, "mark", "%s %" PRId64 " %s", e->name, e->value, e->text)                       \
@@ -20,7 +22,13 @@
     MARK(user_trace_i4s4, "trace", "%s", e->user_tag)                                              \
     MARK(user_trace_n, "trace", "%s", e->user_tag)
 
-const char *dt_page_mark(const struct dt_recorded *event, GString *text) {
+const char *dt_page_mark(const struct dt_instant *instant, GString *text) {
+    const struct dt_recorded *event = instant->event;
+
+    if (instant->is_general) {
+        dt_fields_text(text, event);
+        return dt_probe_names[event->probe];
+    }
     switch (event->probe) {
 #define MARK(probe, name, ...)                                                                     \
     case DT_##probe: {                                                                             \

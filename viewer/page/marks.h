@@ -4,9 +4,9 @@
 
 #include <glib.h>
 
-#include "shared/recorded.h"
+#include "shared/model_events.h"
 
-/* Returns the name of a mark and appends its text; NULL if the event is not a mark. */
-const char *dt_page_mark(const struct dt_recorded *event, GString *text);
+/* Returns the name of a mark and appends its text; NULL if the instant is not a mark. */
+const char *dt_page_mark(const struct dt_instant *instant, GString *text);
 
 #endif

@@ -136,7 +136,7 @@ static void span(void *s, const struct dt_span *span) {
 static void instant(void *s, const struct dt_instant *instant) {
     struct dt_page_timeline *timeline = s;
     GString *text = g_string_new(NULL);
-    const char *name = dt_page_mark(instant->event, text);
+    const char *name = dt_page_mark(instant, text);
 
     if (name) {
         const struct dt_page_item one = {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "shared/probe_fields.h"
 #include "summary/findings/limits.h"
 #include "summary/summary.h"
 
@@ -89,11 +90,28 @@ static void on_output(struct dt_summary *summary, struct dt_process *process, ui
     port->bytes_out += bytes;
 }
 
+static void on_general(struct dt_summary *summary, const struct dt_instant *i, struct dt_who *who) {
+    struct dt_seen_node *node = dt_seen_node(&summary->whos.nodes, i->node);
+    GString *text = g_string_new(NULL);
+    dt_fields_text(text, i->event);
+    dt_summary_recorded(summary, node, DT_RECORDED_OTHERS);
+    dt_list_add(&summary->others,
+                (struct dt_listed){.who = who,
+                                   .node = node,
+                                   .time = i->event->time,
+                                   .word = g_strdup(dt_probe_names[i->event->probe]),
+                                   .text = g_string_free(text, FALSE)});
+}
+
 void dt_summary_instant(void *s, const struct dt_instant *i) {
     struct dt_summary *summary = s;
     const union dt_event *e = &i->event->fields;
     dt_summary_at(summary, i->event->time);
     struct dt_who *who = dt_who_of(&summary->whos, i->process);
+    if (i->is_general) {
+        on_general(summary, i, who);
+        return;
+    }
     switch (i->event->probe) {
     case DT_vm_long_gc:
         on_long_gc(summary, i);
