@@ -148,13 +148,13 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, the events of the
-# viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
+# of the viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
-                              $(ALL_SUITES))
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
+                              $(READING_SUITES),$(ALL_SUITES))
 
 # With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
@@ -207,7 +207,8 @@ check-busy: deps-check all ## run the suites that attach consumers ten times whi
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
 # The files that are generated from the catalogue and from the rules of the findings, each with its generator.
-GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset docs/findings.md:tools/findings_md \
+GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset \
+             docs/findings.md:tools/findings_md \
              priv/python/dyntrace_command/common/event_groups.py:tools/event_groups
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
