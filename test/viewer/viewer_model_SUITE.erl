@@ -1074,8 +1074,8 @@ other_events(Config) ->
          "- end events=10 skipped=1"], Dump),
     ?assertEqual(1, length(of_kind("sample", Dump))).
 
-%% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and the
-%% other end, if they are processes or ports.
+%% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and
+%% the other end, if they are processes or ports.
 general_events(Config) ->
     Dump = dump([{0, "erlang:process__exit_signal", #{sender => "<0.1.0>", receiver => "<0.2.0>",
                                                       reason => "{shutdown,[1,2,3,4,5,6,7,8,9]}"}},
