@@ -63,7 +63,7 @@ sink(Config) ->
     [Row, Source] = examples("Add a sink"),
     edit("viewer/sinks.def", "#undef SINK\n", [Row, "#undef SINK\n"], Config),
     edit("tools/layers.awk", " viewer/dump\\n", " viewer/dump viewer/talkers\\n", Config),
-    write("viewer/talkers/sink.c", Source, Config),
+    write("viewer/talkers/talkers_sink.c", Source, Config),
     ?assertEqual({0, <<>>}, run("tools/includes .", Config)),
     {0, _} = run("make -C viewer", Config),
     Send = fun(Ns, From) -> {Ns, message_send, #{from => From, to => "<0.9.0>", message => "hello"}} end,
