@@ -149,8 +149,8 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_SUITE, contributing_SUITE and native_SUITE, the races of threads_SUITE,
-# the events of the viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
+# of the viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
@@ -208,7 +208,9 @@ check-busy: deps-check all ## run the suites that attach consumers ten times whi
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
 # The files that are generated from the catalogue and from the rules of the findings, each with its generator.
-GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset docs/findings.md:tools/findings_md
+GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset \
+             docs/findings.md:tools/findings_md \
+             priv/python/dyntrace_command/common/event_groups.py:tools/event_groups
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
 # set, the bench also measures OTP's own tracer, for at most two minutes.
@@ -248,7 +250,7 @@ check-docs: all
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
 	done
 
-docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
+docs: all ## generate the files that repeat the catalogue or the rules of the findings
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
 # The host command with everything it needs on the host, which does not include Erlang. PREFIX must not be this folder.

@@ -65,6 +65,15 @@ static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct dt_field *field
     return reversed(env, list);
 }
 
+static ERL_NIF_TERM describe_event_groups(ErlNifEnv *env, enum dt_probe probe) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (int group = DT_EVENT_GROUPS; group-- > 0;)
+        if (dt_probe_event_groups[probe] & 1U << group)
+            list = enif_make_list_cell(env, enif_make_atom(env, dt_event_group_names[group]), list);
+    return list;
+}
+
 /* The trace events that feed a probe or, with `asked`, the further events that it requires. */
 static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool asked) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
@@ -76,7 +85,7 @@ static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool as
             if (r->probe != probe || !r->decode != asked)
                 continue;
             put(env, &map, atom_group, enif_make_atom(env, dt_group_names[group]));
-            put(env, &map, atom_tag, *r->tag);
+            put(env, &map, atom_tag, enif_make_atom(env, r->tag));
             put(env, &map, atom_flags, binary(env, r->flags));
             list = enif_make_list_cell(env, map, list);
         }
@@ -113,12 +122,13 @@ static ERL_NIF_TERM describe_probe(ErlNifEnv *env, enum dt_probe probe) {
 
     put(env, &map, atom_doc, binary(env, info->when));
     put(env, &map, atom_backends, backends_of(env, probe, false));
+    put(env, &map, atom_event_groups, describe_event_groups(env, probe));
     put(env, &map, atom_kind, *dt_probe_kinds[probe]);
     put(env, &map, atom_fields, describe_fields(env, info->fields));
     put(env, &map, atom_events, describe_events(env, probe, false));
     put(env, &map, atom_asks, describe_events(env, probe, true));
     if (dt_probe_sources[probe])
-        put(env, &map, atom_source, *dt_probe_sources[probe]);
+        put(env, &map, atom_source, enif_make_atom(env, dt_probe_sources[probe]));
     if (*info->differs)
         put(env, &map, atom_differs, binary(env, info->differs));
     if (info->is_labeled)

@@ -158,7 +158,7 @@ static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     bool shapes;
 
     dt_atoms_make(env);
-    dt_tags_fill();
+    dt_tags_fill(env);
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
         !dt_term_calibrate(env, el[2], el[3]) || !get_text(el[4], &shapes) ||
         !dt_compat_start(env, el[1], el[5]) || !enif_inspect_binary(env, el[6], &binary) ||

@@ -38,9 +38,9 @@ const struct dt_probe_info dt_probes[DT_PROBES] = {
 #define SECOND_OF(first, second, ...) second
 
 #define ON(backend)
-#define FROM(source) , &atom_##source
+#define FROM(source) , #source
 #define PROBE(name, provider, backends, ...) SECOND(~backends, NULL, ~),
-const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES] = {
+const char *const dt_probe_sources[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
 
@@ -50,6 +50,30 @@ const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES] = {
 const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
+
+/* -- Event groups ------------------------------------------------------------------- */
+
+const char *const dt_event_group_names[DT_EVENT_GROUPS] = {
+#define EVENT_GROUP(name) #name,
+#include "catalogue/probes.def"
+};
+
+#define ON(backend)
+#define IN(group) | 1U << DT_IN_##group
+#define PROBE(name, provider, backends, ...) 0 backends,
+const unsigned dt_probe_event_groups[DT_PROBES] = {
+#include "catalogue/probes.def"
+};
+
+#define ON(backend) | 1U << DT_BACKEND_##backend
+#define IN(group) | 1U << DT_BACKENDS
+#define PROBE(name, provider, backends, ...)                                                       \
+    _Static_assert(                                                                                \
+        !((0 backends) & 1U << DT_BACKEND_lttng) == !((0 backends) & 1U << DT_BACKENDS),           \
+        #name ": IN(group) belongs to ON(lttng), because LTTng records events by group");
+#include "catalogue/probes.def"
+
+/* -- Bounds ------------------------------------------------------------------------- */
 
 /*
  * bpftrace reads only arg0 to arg5. The probes of other providers have the arguments of the VMs

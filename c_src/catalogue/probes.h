@@ -16,6 +16,14 @@ enum dt_backend {
     DT_BACKENDS
 };
 
+/* DT_IN_gc … : bits of a set of event groups */
+enum dt_event_group {
+#define EVENT_GROUP(name) DT_IN_##name,
+#include "catalogue/probes.def"
+    DT_EVENT_GROUPS
+};
+extern const char *const dt_event_group_names[DT_EVENT_GROUPS];
+
 struct dt_field {
     const char *name; /* NULL terminates a probe's fields */
     const ERL_NIF_TERM *type;
@@ -40,7 +48,10 @@ struct dt_probe_info {
 extern const struct dt_probe_info dt_probes[DT_PROBES];
 
 /* The source that reports the events; NULL: they are trace events or annotations. */
-extern const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES];
+extern const char *const dt_probe_sources[DT_PROBES];
+
+/* 1 << DT_IN_gc | … */
+extern const unsigned dt_probe_event_groups[DT_PROBES];
 
 /* reported | derived | never */
 extern const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES];

@@ -115,7 +115,7 @@ static const struct reported {
 /* A dump limits its own rate. If it used the budget, each dump of a large node would be truncated,
    and tracing would pause after it. */
 static bool is_budgeted(enum dt_probe probe) {
-    return dt_probe_sources[probe] != &atom_identities;
+    return strcmp(dt_probe_sources[probe], "identities") != 0;
 }
 
 /* -- Reporting ------------------------------------------------------------------------- */

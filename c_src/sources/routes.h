@@ -10,11 +10,11 @@
 #include "sources/decode.h"
 
 struct dt_route {
-    const ERL_NIF_TERM *tag; /* &atom_any: every tag; NULL ends a group */
-    enum dt_probe probe;     /* DT_PROBES: none */
-    dt_decoder *decode;      /* NULL: an ASK */
-    const char *type;        /* the text of the probe's field `type` */
-    const char *flags;       /* documentation: the trace flags that make the VM yield the event */
+    const char *tag;     /* "any": every tag; NULL ends a group */
+    enum dt_probe probe; /* DT_PROBES: none */
+    dt_decoder *decode;  /* NULL: an ASK */
+    const char *type;    /* the text of the probe's field `type` */
+    const char *flags;   /* documentation: the trace flags that make the VM yield the event */
 };
 
 /* DT_GROUP_procs … */
@@ -51,8 +51,8 @@ struct dt_tag {
 
 extern struct dt_tag *dt_tags[DT_GROUPS];
 
-/* Fills dt_tags at the first load, after the atoms were made. */
-void dt_tags_fill(void);
+/* Fills dt_tags at the first load. */
+void dt_tags_fill(ErlNifEnv *env);
 
 /* Gets the events of the group before they are decoded; may be NULL. */
 typedef void dt_noter(const struct dt_traced *trace);

@@ -92,6 +92,7 @@
                    name := atom(),
                    doc := binary(),
                    backends := [backend()],
+                   event_groups := [atom()],
                    fields := [field()],
                    kind := reported | derived | never,
                    events := [event()],
@@ -100,11 +101,13 @@
                    differs => binary(),
                    labels => pos_integer(),
                    row => pos_integer()}.
-%% `kind': `reported' if the VM reports the event to tracers, `derived' if dyntrace infers it from other events, `never'
-%% if the probe never fires. `asks': further events that the probe's arguments require. `source': the part of the
-%% application that observes the event. `differs': what the probe lacks, compared with a VM that was built with USDT. An
-%% entry with `labels' describes that many probes, named `name' and a number, starting at 0. An entry with `row'
-%% describes a probe array; the name of its first probe has no number. The `events' of annotations are empty.
+%% `event_groups': the groups of `dyntrace record --events' that the LTTng event belongs to; `names' and `lives' are
+%% recorded always. `kind': `reported' if the VM reports the event to tracers, `derived' if dyntrace infers it from
+%% other events, `never' if the probe never fires. `asks': further events that the probe's arguments require. `source':
+%% the part of the application that observes the event. `differs': what the probe lacks, compared with a VM that was
+%% built with USDT. An entry with `labels' describes that many probes, named `name' and a number, starting at 0. An
+%% entry with `row' describes a probe array; the name of its first probe has no number. The `events' of annotations are
+%% empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.

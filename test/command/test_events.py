@@ -3,10 +3,11 @@ import unittest
 from typing import Set
 
 from dyntrace_command.cli.arguments import event_groups
-from dyntrace_command.common.events import EVENT_GROUPS, of_groups, of_report
+from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, matching, of_groups, of_report
 
 OF_ALL = {"port_scheduled", "message_receive"}
-ON_REQUEST = {"org_erlang_otp:driver_*", "file_*", "org_erlang_otp:carrier_*"}
+FILES = {"file_call", "file_return"}
+ON_REQUEST = FILES | set(matching("org_erlang_otp:driver_*")) | set(matching("org_erlang_otp:carrier_*"))
 EVERY = {name for names in EVENT_GROUPS.values() for name in names}
 
 
@@ -25,7 +26,7 @@ class Events(unittest.TestCase):
     def test_all(self) -> None:
         """`all` also works together with a group."""
         self.assertEqual(EVERY - ON_REQUEST, events("all"))
-        self.assertEqual(events("all") | {"file_*"}, events("all,files"))
+        self.assertEqual(events("all") | FILES, events("all,files"))
 
     def test_report(self) -> None:
         """For a node that is alone, no deliveries are recorded; each event occurs once."""
@@ -35,7 +36,20 @@ class Events(unittest.TestCase):
 
     def test_named(self) -> None:
         """Only the named groups."""
-        self.assertEqual({"message_receive", "gc_*"}, events("gc,receives"))
+        collections = {f"gc_{kind}_{end}" for kind in ("minor", "major") for end in ("start", "end")}
+        self.assertEqual({"message_receive", *collections}, events("gc,receives"))
+
+    def test_groups(self) -> None:
+        """Names and lives are recorded always, so they are not to choose from."""
+        self.assertEqual(EVERY & set(NAMES + LIVES), set())
+        self.assertIn("process_exit", LIVES)
+        self.assertIn("withheld", NAMES)
+
+    def test_matching(self) -> None:
+        """Events by name, by pattern, and of another provider only with its name."""
+        self.assertEqual(["vm_busy_port", "vm_busy_dist_port"], matching("vm_busy_*"))
+        self.assertEqual(["process_exit"], matching("process_exit"))
+        self.assertEqual([], matching("driver_*"))
 
 
 if __name__ == "__main__":

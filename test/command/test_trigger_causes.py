@@ -120,6 +120,15 @@ class Events(unittest.TestCase):
         self.assertEqual(sorted(set(names)), sorted(names))
         self.assertEqual(sum("message_receive" in name for name in names), 1)
 
+    def test_patterns(self) -> None:
+        """The events that a cause's pattern matches are enabled, without those of the chosen groups."""
+        session = Session.__new__(Session)
+        session.wanted = Wanted(causes=[CAUSES["busy_port"]], groups=["gc"])
+        self.assertEqual([name for name in session.channels()["events"] if "busy" in name],
+                         ["org_erlang_dyntrace:vm_busy_port", "org_erlang_dyntrace:vm_busy_dist_port"])
+        session.wanted = Wanted(causes=[CAUSES["busy_port"]], groups=["vm"])
+        self.assertEqual(len(session.channels()["events"]), len(set(session.channels()["events"])))
+
 
 class Folders(unittest.TestCase):
     """The folder of a recorder."""

@@ -127,7 +127,7 @@ arguments(_) ->
                                               What <- ["carriers", "carriers_size", "blocks", "blocks_size"]],
     Driver = [process, port, port_name],
     Dist = [node, port, remote_node],
-    ?assertEqual(
+    Arguments =
        [{process_spawn, [pid, parent, entry]}, {process_link, [from, to, type]}, {process_exit, [pid, reason]},
         {process_register, [pid, name, type]}, {process_scheduled, [pid, entry, type]},
         {process_current, [place]},
@@ -195,13 +195,17 @@ arguments(_) ->
         {copy__struct, [size]}, {copy__object, [proc, size]},
         {trace, [p, event, state, arg1, arg2]}, {trace_seq, [state, label, seq_info]},
         {user_trace__s1, [message]}, {user_trace__i4s4, Annotation}, {user_trace__n, Annotation}],
-       [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
+    ?assertEqual(lists:sort(Arguments),
+                 lists:sort([{Name, [Field || #{name := Field} <- Fields]}
+                             || #{name := Name, fields := Fields} <- dyntrace:probes()])).
 
 %% Erlang code can't know the values of process_current; profile_SUITE covers that probe.
 cases_cover_it(_) ->
-    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
-                 [atom_to_binary(Name) || Probe = #{name := Name, kind := Kind} <- dyntrace:probes(),
-                                          Kind =/= never, Name =/= process_current, not is_map_key(source, Probe)]).
+    Cases = [re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
+    ?assertEqual(lists:sort([atom_to_binary(Name)
+                             || Probe = #{name := Name, kind := Kind} <- dyntrace:probes(),
+                                Kind =/= never, Name =/= process_current, not is_map_key(source, Probe)]),
+                 lists:sort(Cases)).
 
 %% A probe that never fires has no event or source, and says why. A derived probe says what it is derived from.
 kinds(_) ->

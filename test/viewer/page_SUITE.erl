@@ -13,7 +13,7 @@ suite() ->
 
 all() ->
     [template, empty, numbers, nodes, limits, fair, folds, folds_ports, unfolds, unfolds_few, counters,
-     few_messages, hostile_recording, params, tables, timeline, sequence, flame, hostile, smooth, themes].
+     few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_page:with_browser(test_require:tool(test_page:missing(), Config)).
@@ -322,6 +322,15 @@ hostile_recording(Config) ->
     #{<<"log">> := #{<<"rows">> := [Row]}} = maps:get(<<"tables">>, Page),
     ?assertMatch({_, _}, binary:match(lists:last(Row), <<"it is over</script><script>window.broken=1</script>">>)),
     ?assertMatch({_, _}, binary:match(lists:last(Row), <<"\\x{202e}">>)).
+
+%% An event of a probe without a meaning of its own is a mark with the probe's name and fields.
+other_events(Config) ->
+    Event = {1000, "erlang:process__hibernate", #{p => "<0.9.0>", mfa => "erlang:hibernate/3"}},
+    Trace = test_viewer:make([Event], Config),
+    #{<<"timeline">> := #{<<"marks">> := [_, _, Kind, Text], <<"strings">> := Strings}} =
+        data(test_page:make(Trace, [], Config)),
+    ?assertEqual([<<"process__hibernate">>, <<"p: <0.9.0>, mfa: erlang:hibernate/3">>],
+                 [lists:nth(N + 1, Strings) || N <- [Kind, Text]]).
 
 params(Config) ->
     Trace = test_viewer:make(story(""), Config),

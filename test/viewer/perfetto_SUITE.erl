@@ -19,8 +19,8 @@ all() ->
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
                   without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
-                  requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, counters, lost,
-                  nodes_of_one_pid, groups, ports]},
+                  requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, other_events, counters,
+                  lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
      {recorded, [], [story, documented]},
      {any, [], [random_events, many_processes]}].
@@ -292,6 +292,16 @@ instants(Config) ->
     ?assertEqual([[17, <<"user 4711">>]],
                  rows(File, "select extract_arg(arg_set_id, 'debug.value'), extract_arg(arg_set_id, 'debug.text') "
                             "from $slice where name = 'cache_miss'")).
+
+%% A probe without a meaning of its own has the probe's name and fields.
+other_events(Config) ->
+    File = trace([event(1000, "erlang:process__hibernate", #{p => ?A, mfa => "erlang:hibernate/3"}),
+                  event(2000, "erlang:copy__struct", #{size => 17})], Config),
+    ?assertEqual([[1000, <<"events">>, <<"process__hibernate">>], [2000, <<"VM events">>, <<"copy__struct">>]],
+                 rows(File, "select ts, track, name from $slice order by ts")),
+    ?assertEqual([[<<"erlang:hibernate/3">>, null], [null, 17]],
+                 rows(File, "select extract_arg(arg_set_id, 'debug.mfa'), extract_arg(arg_set_id, 'debug.size') "
+                            "from $slice order by ts")).
 
 counters(Config) ->
     Sample = fun(Time, Value) ->

@@ -15,7 +15,7 @@ suite() ->
 all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
      unknown_is_null, token_is_no_delivery, dead, crashes, quantiles, recursion,
-     exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
+     exceptions, server_calls, spans, counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded,
      others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
      text_is_harmless, parameters].
 
@@ -257,6 +257,18 @@ log(Config) ->
     ?assertMatch([#{<<"about">> := <<"log">>, <<"process">> := #{<<"pid">> := <<?A>>},
                     <<"text">> := <<"the log has 1 line of level error or above, by <0.90.0>">>}],
                  rows(findings, Report)).
+
+%% Events of a probe without a table of its own, with the names of its fields.
+other_events(Config) ->
+    Events = [{1000, log, #{pid => ?A, level => "notice", text => "Supervisor"}},
+              {2000, "erlang:process__hibernate", #{p => ?A, mfa => "erlang:hibernate/3"}}],
+    Report = report(Events, Config),
+    [#{<<"process">> := A, <<"time">> := 2000, <<"event">> := <<"process__hibernate">>,
+       <<"fields">> := <<"p: <0.90.0>, mfa: erlang:hibernate/3">>}] = rows(others, Report),
+    ?assertEqual(?A, pid(A)),
+    ?assertMatch(#{<<"recording">> := #{<<"kinds">> := [<<"log">>, <<"other events">>]}}, Report),
+    ?assertMatch([_, <<"0.000001  process__hibernate  <0.90.0>  p: <0.90.0>, mfa: erlang:hibernate/3">>],
+                 [string:trim(Line) || Line <- table("Other events", text(Events, [], Config))]).
 
 %% The steps add up to the events, whatever their length.
 load(Config) ->

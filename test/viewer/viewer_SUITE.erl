@@ -571,6 +571,7 @@ contents(Config) ->
                {4000, log, #{pid => Pid, level => "error", text => "crashed: " ?KEY}},
                {4500, node_down, #{node => "b@h", type => "visible", reason => ?KEY}},
                {5000, process_exit, #{pid => Pid, reason => ?KEY}},
+               {5500, "erlang:process__exit_signal", #{sender => Pid, receiver => "<0.11.0>", reason => ?KEY}},
                {6000, message_send, #{from => Pid, to => "<0.11.0>", message => "{'EXIT'," ++ Pid ++ "," ?KEY "}"}},
                {7000, message_receive, #{to => "<0.11.0>", message => "{'EXIT'," ++ Pid ++ "," ?KEY "}"}},
                {8000, message_send, #{from => Pid, to => "<0.11.0>",

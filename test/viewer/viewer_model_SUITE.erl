@@ -26,7 +26,7 @@ groups() ->
                          cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery,
                          served_while_running, exits_with_reason, nobody_there]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
-                 other_events]},
+                 other_events, general_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
                           early_to_many, many_peers, unknown_number, two_of_one_name, started_again]},
      {clocks, [], [clocks_of_two, clocks_of_three, clocks_apart, sends_reported_late, any_reported_late, first_send,
@@ -1073,6 +1073,24 @@ other_events(Config) ->
          "40 sample process=<0.3.0>#3 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
          "- end events=10 skipped=1"], Dump),
     ?assertEqual(1, length(of_kind("sample", Dump))).
+
+%% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and
+%% the other end, if they are processes or ports.
+general_events(Config) ->
+    Dump = dump([{0, "erlang:process__exit_signal", #{sender => "<0.1.0>", receiver => "<0.2.0>",
+                                                      reason => "{shutdown,[1,2,3,4,5,6,7,8,9]}"}},
+                 {5, "erlang:dist__port_busy", #{node => "a@h", port => "#Port<0.3>", remote_node => "b@h",
+                                                 pid => "<0.1.0>"}},
+                 {10, "erlang:process__heap_grow", #{p => "<0.1.0>", old_size => -1, new_size => 610}},
+                 {15, "erlang:copy__struct", #{size => 16#ffffffff}}], Config),
+    has(["0 instant probe=process__exit_signal node=0 process=<0.1.0>#1 other=<0.2.0>#2 "
+         "fields=\"sender: <0.1.0>, receiver: <0.2.0>, reason: {shutdown,[9 integers]}\"",
+         "5 instant probe=dist__port_busy node=0 process=- other=#Port<0.3>#3 "
+         "fields=\"node: a@h, port: #Port<0.3>, remote_node: b@h, pid: <0.1.0>\"",
+         "10 instant probe=process__heap_grow node=0 process=<0.1.0>#1 other=- "
+         "fields=\"p: <0.1.0>, old_size: -1, new_size: 610\"",
+         "15 instant probe=copy__struct node=0 process=- other=- fields=\"size: 4294967295\"",
+         "- end events=4 skipped=0"], Dump).
 
 %% -- Between nodes -------------------------------------------------------------------------------
 

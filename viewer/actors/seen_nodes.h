@@ -26,7 +26,8 @@
     KIND(COUNTERS, "counters")                                                                     \
     KIND(LOG, "log")                                                                               \
     KIND(MONITOR, "monitor")                                                                       \
-    KIND(SAMPLES, "samples")
+    KIND(SAMPLES, "samples")                                                                       \
+    KIND(OTHERS, "other events")
 
 enum dt_recorded_kind {
 #define KIND(name, word) DT_RECORDED_##name,

@@ -10,6 +10,7 @@
 
 #include "dump/dump_lines.h"
 #include "model/model.h"
+#include "shared/probe_fields.h"
 
 /* The items of a line; those with IF are for lines that do not always have them. */
 #define ITEM(type_, name_, ...)                                                                    \
@@ -191,9 +192,13 @@ static void span(void *data, const struct dt_span *span) {
 }
 
 static void instant(void *data, const struct dt_instant *i) {
+    g_autoptr(GString) fields = g_string_new(NULL);
+
+    if (i->is_general)
+        dt_fields_text(fields, i->event);
     LINE(data, i->event->time, "instant", WORD("probe", dt_probe_names[i->event->probe]),
          NUMBER("node", i->node->number), PROCESS("process", i->process),
-         PROCESS("other", i->other));
+         PROCESS("other", i->other), TEXT_OF("fields", fields->str));
 }
 
 static void sample(void *data, struct dt_process *process, const struct dt_process_sample *e,

@@ -80,10 +80,26 @@ typedef void handler(struct node *, const struct dt_recorded *);
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
         DT_RUN_HOOKS(node->world, lost, node, node->traced);
+    dt_instants_event(node, event);
+}
+
+static void shown_process_event(struct node *node, const struct dt_recorded *event) {
+    dt_process_event(node, event);
+    dt_instants_event(node, event);
+}
+
+static void sample(struct node *node, const struct dt_recorded *event) {
+    dt_scheduling_event(node, event);
+    dt_instants_sample(node, event);
+}
+
+/* Events that no output shows. */
+static void ignore(struct node *node, const struct dt_recorded *event) {
+    (void)node, (void)event;
 }
 
 /* The handler of an event, and its source: a pause of the budget affects only events of the VM's
-   tracer. */
+   tracer. A probe without a row has no meaning of its own: its events are general instants. */
 enum reporter { VM, OTHERS };
 
 static const struct handling {
@@ -92,17 +108,17 @@ static const struct handling {
 } handlings[DT_PROBES] = {
     [DT_process_spawn] = {dt_process_event, VM},
     [DT_process_exit] = {dt_process_event, VM},
-    [DT_process_register] = {dt_process_event, VM},
-    [DT_process_link] = {dt_process_event, VM},
+    [DT_process_register] = {shown_process_event, VM},
+    [DT_process_link] = {shown_process_event, VM},
     [DT_process_identity] = {dt_process_event, OTHERS},
     [DT_port_open] = {dt_process_event, VM},
     [DT_port_exit] = {dt_process_event, VM},
-    [DT_port_link] = {dt_process_event, VM},
+    [DT_port_link] = {shown_process_event, VM},
     [DT_port_identity] = {dt_process_event, OTHERS},
     [DT_node_identity] = {dt_process_event, OTHERS},
     [DT_process_scheduled] = {dt_scheduling_event, VM},
     [DT_port_scheduled] = {dt_scheduling_event, VM},
-    [DT_process_sample] = {dt_scheduling_event, OTHERS},
+    [DT_process_sample] = {sample, OTHERS},
     [DT_gc_minor_start] = {dt_scheduling_event, VM},
     [DT_gc_minor_end] = {dt_scheduling_event, VM},
     [DT_gc_major_start] = {dt_scheduling_event, VM},
@@ -121,6 +137,44 @@ static const struct handling {
     [DT_user_span_start] = {dt_spans_event, OTHERS},
     [DT_user_span_stop] = {dt_spans_event, OTHERS},
     [DT_withheld] = {withheld, OTHERS},
+    [DT_vm_counter] = {dt_instants_counter, OTHERS},
+    [DT_vm_long_gc] = {dt_instants_event, OTHERS},
+    [DT_vm_long_schedule] = {dt_instants_event, OTHERS},
+    [DT_vm_large_heap] = {dt_instants_event, OTHERS},
+    [DT_vm_busy_port] = {dt_instants_event, OTHERS},
+    [DT_vm_busy_dist_port] = {dt_instants_event, OTHERS},
+    [DT_vm_long_message_queue] = {dt_instants_event, OTHERS},
+    [DT_node_up] = {dt_instants_event, OTHERS},
+    [DT_node_down] = {dt_instants_event, OTHERS},
+    [DT_log] = {dt_instants_event, OTHERS},
+    [DT_user_mark] = {dt_instants_event, OTHERS},
+    [DT_user_trace_s1] = {dt_instants_event, OTHERS},
+    [DT_user_trace_i4s4] = {dt_instants_event, OTHERS},
+    [DT_user_trace_n] = {dt_instants_event, OTHERS},
+    [DT_seq_trace_print] = {dt_instants_event, OTHERS},
+    [DT_driver_output] = {dt_instants_event, OTHERS},
+    [DT_driver_outputv] = {dt_instants_event, OTHERS},
+    [DT_driver_init] = {dt_instants_event, OTHERS},
+    [DT_driver_finish] = {dt_instants_event, OTHERS},
+    [DT_file_call] = {ignore, OTHERS},
+    [DT_file_return] = {ignore, OTHERS},
+    [DT_dump_start] = {ignore, OTHERS},
+    [DT_dump_end] = {ignore, OTHERS},
+    [DT_driver_start] = {ignore, OTHERS},
+    [DT_driver_ready_input] = {ignore, OTHERS},
+    [DT_driver_ready_output] = {ignore, OTHERS},
+    [DT_driver_timeout] = {ignore, OTHERS},
+    [DT_driver_stop_select] = {ignore, OTHERS},
+    [DT_driver_flush] = {ignore, OTHERS},
+    [DT_driver_stop] = {ignore, OTHERS},
+    [DT_driver_process_exit] = {ignore, OTHERS},
+    [DT_driver_ready_async] = {ignore, OTHERS},
+    [DT_driver_call] = {ignore, OTHERS},
+    [DT_driver_control] = {ignore, OTHERS},
+    [DT_carrier_create] = {ignore, OTHERS},
+    [DT_carrier_destroy] = {ignore, OTHERS},
+    [DT_carrier_pool_put] = {ignore, OTHERS},
+    [DT_carrier_pool_get] = {ignore, OTHERS},
 };
 
 static void read_event(void *data, const struct dt_recorded *event) {
@@ -141,8 +195,9 @@ static void read_event(void *data, const struct dt_recorded *event) {
         handling->handle(node, event);
         if (handling->reporter == VM)
             node->traced = world->now;
+    } else {
+        dt_instants_general(node, event);
     }
-    dt_instants_event(node, event);
     dt_processes_forget(node);
 }
 

@@ -1,5 +1,7 @@
 #include "page/timeline.h"
 
+#include "shared/probe_fields.h"
+
 enum {
     FUNCTIONS_MOST = 65536,
     CALLS_MOST = 2000,
@@ -149,8 +151,14 @@ static void span(void *data, const struct dt_span *span) {
     MARK(user_trace_i4s4, "trace", "%s", e->user_tag)                                              \
     MARK(user_trace_n, "trace", "%s", e->user_tag)
 
-/* Returns the name of a mark and sets its text; NULL if the event is not a mark. */
-static const char *mark_of(const struct dt_recorded *event, GString *text) {
+/* Returns the name of a mark and sets its text; NULL if the instant is not a mark. */
+static const char *mark_of(const struct dt_instant *instant, GString *text) {
+    const struct dt_recorded *event = instant->event;
+
+    if (instant->is_general) {
+        dt_fields_text(text, event);
+        return dt_probe_names[event->probe];
+    }
     switch (event->probe) {
 #define MARK(probe, name, ...)                                                                     \
     case DT_##probe: {                                                                             \
@@ -169,7 +177,7 @@ static const char *mark_of(const struct dt_recorded *event, GString *text) {
 static void instant(void *data, const struct dt_instant *instant) {
     struct dt_page_timeline *timeline = data;
     GString *text = g_string_new(NULL);
-    const char *name = mark_of(instant->event, text);
+    const char *name = mark_of(instant, text);
 
     if (name) {
         const struct dt_page_item one = {

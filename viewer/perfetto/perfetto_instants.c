@@ -4,28 +4,22 @@
  */
 #include "perfetto/perfetto_sink.h"
 
-/* -- The recorded fields as arguments --------------------------------------------------- */
+#include "shared/probe_fields.h"
 
-/* fields_process_exit(...), ...: write the fields that the trace has. */
-#define STR(field, ...)                                                                            \
-    if (e->has >> number++ & 1)                                                                    \
-        dt_arg_named_text(packets, #field, f->field);
-#define NUMBER(type, field, ...)                                                                   \
-    if (e->has >> number++ & 1)                                                                    \
-        dt_arg_named_int(packets, #field, (int64_t)f->field);
-#define PROBE(probe, provider, backends, when, differs, list...)                                   \
-    static void fields_##probe(struct dt_packets *packets, const struct dt_recorded *e) {          \
-        const struct dt_##probe *f = &e->fields.probe;                                             \
-        unsigned number = 0;                                                                       \
-        (void)f, (void)number;                                                                     \
-        list                                                                                       \
+/* Writes the fields that the trace has as arguments. */
+static void put_fields(struct dt_packets *packets, const struct dt_recorded *e) {
+    const struct dt_probe_field *all = dt_probe_fields(e->probe);
+    union dt_event fields = e->fields;
+
+    for (unsigned n = 0; all[n].name; n++) {
+        if (!(e->has >> n & 1))
+            continue;
+        if (dt_field_is_text(&all[n]))
+            dt_arg_named_text(packets, all[n].name, *dt_field_text(&fields, &all[n]));
+        else
+            dt_arg_named_int(packets, all[n].name, dt_field_number(&fields, &all[n]));
     }
-#include "catalogue/probes.def"
-
-static void (*const fields[DT_PROBES])(struct dt_packets *, const struct dt_recorded *) = {
-#define PROBE(probe, ...) [DT_##probe] = fields_##probe,
-#include "catalogue/probes.def"
-};
+}
 
 /* -- Tracks and names of instants -------------------------------------------------------- */
 
@@ -110,6 +104,6 @@ void dt_perfetto_instant(void *data, const struct dt_instant *i) {
         dt_arg_text(packets, DT_ARG_process, dt_tracks_show(tracks, i->process));
     if (i->other)
         dt_arg_text(packets, DT_ARG_other, dt_tracks_show(tracks, i->other));
-    fields[e->probe](packets, e);
+    put_fields(packets, e);
     dt_event_end(packets);
 }

@@ -1,41 +1,14 @@
 #include "reading/classes.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include <glib.h>
 
-/* -- The catalogue ---------------------------------------------------------------- */
+#include "shared/probe_fields.h"
 
-enum type { TYPE_TEXT, TYPE_PROGRAM_TEXT, TYPE_int32, TYPE_uint32, TYPE_int64, TYPE_uint64 };
-
-/* A field of a probe's struct. */
-struct slot {
-    const char *name;
-    const char *alias; /* another name in traces, or NULL */
-    enum type type;
-    unsigned offset;
-};
-
-#define SLOT(name, alias, type) {#name, alias, type, (unsigned)offsetof(here, name)},
-#define STR(name, ...) SLOT(name, NULL, TYPE_TEXT)
-#define STR_AS(name, lttng, ...) SLOT(name, #lttng, TYPE_TEXT)
-#define STRING(name, ...) SLOT(name, NULL, TYPE_PROGRAM_TEXT)
-#define NUMBER(type, name, ...) SLOT(name, NULL, TYPE_##type)
-#define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    static const struct slot *slots_of_##name(void) {                                              \
-        typedef struct dt_##name here __attribute__((unused));                                     \
-        static const struct slot slots[] = {fields{NULL, NULL, TYPE_TEXT, 0}};                     \
-                                                                                                   \
-        return slots;                                                                              \
-    }
-#include "catalogue/probes.def"
-
-static const struct {
-    const char *name; /* as tracers list it */
-    const struct slot *(*slots)(void);
-} probes[DT_PROBES] = {
-#define PROBE(name, provider, ...) {#provider ":" #name, slots_of_##name},
+/* The names of the events, as tracers list them. */
+static const char *const names[DT_PROBES] = {
+#define PROBE(name, provider, ...) #provider ":" #name,
 #include "catalogue/probes.def"
 };
 
@@ -46,9 +19,8 @@ enum { MAX_MEMBERS = 16 };
 /* A member of an event's payload. */
 struct member {
     uint64_t index;
-    enum type type;
+    const struct dt_probe_field *field;
     bool is_signed;
-    unsigned offset;
 };
 
 enum scope { SCOPE_NONE, SCOPE_COMMON, SCOPE_SPECIFIC };
@@ -102,28 +74,24 @@ static bool find_member(const bt_field_class *structure, const char *name, uint6
 
 /* Returns false if a field has the wrong type. */
 static bool map_members(struct dt_class *map, const bt_field_class *payload) {
-    const struct slot *slots = probes[map->probe].slots();
+    const struct dt_probe_field *fields = dt_probe_fields(map->probe);
 
-    for (unsigned n = 0; slots[n].name; n++) {
-        const struct slot *slot = &slots[n];
-        bool is_string = slot->type == TYPE_TEXT || slot->type == TYPE_PROGRAM_TEXT;
+    for (unsigned n = 0; fields[n].name; n++) {
+        const struct dt_probe_field *field = &fields[n];
+        bool is_string = dt_field_is_text(field);
         struct member *m = &map->member[map->members];
         const bt_field_class *class;
 
-        if (is_string) {
-            const char **field = (const char **)((char *)&map->empty + slot->offset);
-
-            *field = "";
-        }
-        if (!find_member(payload, slot->name, &m->index, &class) &&
-            !find_member(payload, slot->alias, &m->index, &class))
+        if (is_string)
+            *dt_field_text(&map->empty, field) = "";
+        if (!find_member(payload, field->name, &m->index, &class) &&
+            !find_member(payload, field->alias, &m->index, &class))
             continue;
         if (map->members == MAX_MEMBERS)
             return false;
         if (is_string ? !is_text(class) : !dt_is_integer(class, &m->is_signed))
             return false;
-        m->type = slot->type;
-        m->offset = slot->offset;
+        m->field = field;
         map->has |= UINT64_C(1) << n;
         map->members++;
     }
@@ -153,7 +121,7 @@ static bool find_probe(const char *name, enum dt_probe *probe) {
     if (!name)
         return false;
     for (unsigned i = 0; i < DT_PROBES; i++)
-        if (strcmp(probes[i].name, name) == 0) {
+        if (strcmp(names[i], name) == 0) {
             *probe = i;
             return true;
         }
@@ -256,21 +224,22 @@ static const char *program_text(const bt_field *field) {
 static void read_member(const struct member *m, const bt_field *payload, union dt_event *fields) {
     const bt_field *field =
         bt_field_structure_borrow_member_field_by_index_const(payload, m->index);
-    void *to = (char *)fields + m->offset;
+    void *to = (char *)fields + m->field->offset;
 
-    switch (m->type) {
-    case TYPE_TEXT:
-        *(const char **)to = text(field);
+    switch (m->field->type) {
+    case DT_FIELD_IDENTIFIER:
+    case DT_FIELD_TERM:
+        *dt_field_text(fields, m->field) = text(field);
         break;
-    case TYPE_PROGRAM_TEXT:
-        *(const char **)to = program_text(field);
+    case DT_FIELD_STRING:
+        *dt_field_text(fields, m->field) = program_text(field);
         break;
-    case TYPE_int32:
-    case TYPE_uint32:
+    case DT_FIELD_int32:
+    case DT_FIELD_uint32:
         *(uint32_t *)to = (uint32_t)dt_integer(field, m->is_signed);
         break;
-    case TYPE_int64:
-    case TYPE_uint64:
+    case DT_FIELD_int64:
+    case DT_FIELD_uint64:
         *(uint64_t *)to = (uint64_t)dt_integer(field, m->is_signed);
         break;
     }

@@ -264,6 +264,7 @@ static void collection(struct dt_columns *c, const struct dt_summary *summary, c
     cells_where(c, summary, collection);
 }
 
+/* A log line or another event. */
 static void logged(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_listed *line = row;
 
@@ -345,6 +346,8 @@ static const struct dt_table tables[] = {
      DT_COLUMNS_OF("node", "<counter", "min", "max", "last", "<unit"), .cells = counter,
      .is_dull = was_zero, .without_dull = ", without those that were always 0"},
     {"Log", dt_rows_log, DT_COLUMNS_OF("at s", "<level", "node", "<process", "~text"),
+     .cells = logged},
+    {"Other events", dt_rows_others, DT_COLUMNS_OF("at s", "<event", "node", "<process", "~fields"),
      .cells = logged},
 };
 

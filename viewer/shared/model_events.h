@@ -267,12 +267,13 @@ struct dt_span {
 
 /* An event at one point in time, reported as recorded: a mark, a log line, an event of the VM
    itself, a user trace, a registration, a link, output to a port, or a node that connects or
-   disconnects. */
+   disconnects; or a general one, of a probe without a meaning of its own. */
 struct dt_instant {
     const struct dt_recorded *event;
     struct dt_node *node;
     struct dt_process *process; /* the subject; NULL if that is the node */
     struct dt_process *other;   /* the other end of a link, or the busy port; else NULL */
+    bool is_general;
 };
 
 /* A process or port that exits. */

@@ -10,3 +10,4 @@ dt_rows dt_rows_calls, dt_rows_spans, dt_rows_counters;                   /* dt_
 dt_rows dt_rows_server_calls, dt_rows_talks, dt_rows_dead;                /* dt_pair */
 dt_rows dt_rows_requests;                                                 /* dt_request */
 dt_rows dt_rows_crashes, dt_rows_waits, dt_rows_collections, dt_rows_log; /* dt_listed */
+dt_rows dt_rows_others;                                                   /* dt_listed */

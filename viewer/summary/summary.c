@@ -36,6 +36,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_lives_init(&summary->lives);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
+    dt_list_init(&summary->others, false);
     dt_list_init(&summary->nodes_down, false);
     dt_list_init(&summary->withheld, false);
     dt_list_init(&summary->waits, true);
@@ -58,6 +59,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_lives_free(&summary->lives);
     dt_list_free(&summary->crashes);
     dt_list_free(&summary->log);
+    dt_list_free(&summary->others);
     dt_list_free(&summary->nodes_down);
     dt_list_free(&summary->withheld);
     dt_list_free(&summary->waits);

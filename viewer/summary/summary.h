@@ -59,7 +59,7 @@ struct dt_summary {
     struct dt_names calls, spans, counters;
     struct dt_requests requests;
     struct dt_lives lives;
-    struct dt_list crashes, waits, collections, log, nodes_down, withheld;
+    struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "shared/probe_fields.h"
 #include "summary/findings/limits.h"
 
 enum { BYTES_PER_WORD = 8 };
@@ -118,6 +119,20 @@ static void on_link(struct dt_summary *summary, const struct dt_instant *i) {
     dt_summary_recorded(summary, dt_seen_node(&summary->actors.nodes, i->node), DT_RECORDED_LINKS);
 }
 
+static void on_general(struct dt_summary *summary, const struct dt_instant *i) {
+    struct dt_seen_node *node = dt_seen_node(&summary->actors.nodes, i->node);
+    GString *text = g_string_new(NULL);
+
+    dt_fields_text(text, i->event);
+    dt_summary_recorded(summary, node, DT_RECORDED_OTHERS);
+    dt_list_add(&summary->others,
+                (struct dt_listed){.actor = dt_actor_of(&summary->actors, i->process),
+                                   .node = node,
+                                   .time = i->event->time,
+                                   .word = g_strdup(dt_probe_names[i->event->probe]),
+                                   .text = g_string_free(text, false)});
+}
+
 static void (*const handlers[DT_PROBES])(struct dt_summary *, const struct dt_instant *) = {
     [DT_vm_long_gc] = on_long_gc,
     [DT_vm_long_schedule] = on_long_schedule,
@@ -143,6 +158,8 @@ void dt_summary_instant(void *data, const struct dt_instant *i) {
 
     dt_summary_at(summary, i->event->time);
     dt_actor_of(&summary->actors, i->process);
-    if (handlers[i->event->probe])
+    if (i->is_general)
+        on_general(summary, i);
+    else if (handlers[i->event->probe])
         handlers[i->event->probe](summary, i);
 }

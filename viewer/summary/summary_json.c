@@ -323,6 +323,16 @@ static void logged(GString *to, const void *row) {
     dt_json_text(to, "text", line->text);
 }
 
+static void other(GString *to, const void *row) {
+    const struct dt_listed *event = row;
+
+    ref(to, "process", event->actor);
+    dt_json_text(to, "node", dt_seen_node_name(event->node));
+    dt_json_number(to, "time", event->time);
+    dt_json_text(to, "event", event->word);
+    dt_json_text(to, "fields", event->text);
+}
+
 /* -- Load ------------------------------------------------------------------------------- */
 
 static void loaded(GString *to, const struct dt_summary *summary, const struct dt_seen_node *node,
@@ -387,6 +397,7 @@ static void left_out(GString *to, const struct dt_summary *summary) {
     count(to, "waits", summary->waits.left_out);
     count(to, "collections", summary->collections.left_out);
     count(to, "log", summary->log.left_out);
+    count(to, "others", summary->others.left_out);
     dt_json_close(to, '}');
 }
 
@@ -406,6 +417,7 @@ static const struct table tables[] = {
     {"spans", dt_rows_spans, span},
     {"counters", dt_rows_counters, counter},
     {"log", dt_rows_log, logged},
+    {"others", dt_rows_others, other},
 };
 
 void dt_summary_json(const struct dt_summary *summary, GString *to) {

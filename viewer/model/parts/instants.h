@@ -3,5 +3,9 @@
 
 #include "model/entities/nodes.h"
 
-/* Takes any event, and ignores those of other kinds. */
+/* An event that sinks know by its probe. */
 void dt_instants_event(struct node *node, const struct dt_recorded *event);
+/* An event of a probe without a meaning of its own. */
+void dt_instants_general(struct node *node, const struct dt_recorded *event);
+void dt_instants_counter(struct node *node, const struct dt_recorded *event);
+void dt_instants_sample(struct node *node, const struct dt_recorded *event);

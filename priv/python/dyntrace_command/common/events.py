@@ -1,25 +1,14 @@
-"""The events that can be recorded, by group: names and patterns of LTTng events."""
+"""The events that can be recorded, by group: names of LTTng events."""
+import fnmatch
 from typing import List, Sequence
 
-EVENT_GROUPS = {
-    "scheduling": ["process_scheduled"],
-    "port_scheduling": ["port_scheduled"],
-    "messages": ["message_send", "message_delivery"],
-    "sends": ["message_send"],
-    "receives": ["message_receive"],
-    "calls": ["function_*"],
-    "files": ["file_*"],
-    "gc": ["gc_*"],
-    "ports": ["port_open", "port_exit", "port_link"],
-    "drivers": ["org_erlang_otp:driver_*"],
-    "requests": ["seq_trace_*"],
-    "annotations": ["user_*"],
-    "counters": ["vm_counter"],
-    "samples": ["process_sample"],
-    "log": ["log"],
-    "vm": ["vm_long_*", "vm_large_*", "vm_busy_*", "node_up", "node_down"],
-    "memory": ["org_erlang_otp:carrier_*"],
-}
+from dyntrace_command.common.event_groups import GROUPS
+
+# These are always recorded: output without names is useless, and so is output that hides what is missing.
+NAMES, LIVES = GROUPS["names"], GROUPS["lives"]
+
+# The groups to choose from.
+EVENT_GROUPS = {group: events for group, events in GROUPS.items() if group not in ("names", "lives")}
 
 ALL = "all"
 
@@ -34,10 +23,6 @@ OF_CLUSTER = ["messages"]
 
 # Groups that `all` leaves out, too: no finding needs them, and they cost the node more than the events.
 ON_REQUEST = ["drivers", "files", "memory"]
-
-# These are always recorded: output without names is useless, and so is output that hides what is missing.
-NAMES = ["process_identity", "port_identity", "node_identity", "dump_*", "withheld"]
-LIVES = ["process_spawn", "process_exit", "process_register", "process_link"]
 
 
 def of_groups(groups: Sequence[str]) -> List[str]:
@@ -56,3 +41,8 @@ def is_of(group: str, chosen: Sequence[str]) -> bool:
     if not chosen:
         return group not in OF_ALL + ON_REQUEST
     return group in chosen or (ALL in chosen and group not in ON_REQUEST)
+
+
+def matching(pattern: str) -> List[str]:
+    """Returns the events that match a pattern, possibly with a provider."""
+    return fnmatch.filter(dict.fromkeys(event for events in GROUPS.values() for event in events), pattern)

@@ -1,9 +1,8 @@
 """The causes of `--when`, at which a flight recorder writes a snapshot, as rules of LTTng triggers."""
-import fnmatch
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.common.events import matching
 from dyntrace_command.common.tables import rows
 
 
@@ -47,11 +46,6 @@ def parsed(text: str) -> Optional[Cause]:
         return Cause(f"mark-{name}", "user_mark", f'name == "{marked.group(1)}"', ("pid", "name", "text"))
     if text in CAUSES:
         return CAUSES[text]
-    if filtered and is_recorded(filtered.group(1), [*NAMES, *LIVES, *of_groups(list(EVENT_GROUPS))]):
+    if filtered and matching(filtered.group(1)):
         return Cause(filtered.group(1).split(":")[-1], filtered.group(1), filtered.group(2) or "")
     return None
-
-
-def is_recorded(event: str, patterns: List[str]) -> bool:
-    """Returns whether one of these patterns matches the event, or all events of its pattern."""
-    return any(fnmatch.fnmatchcase(event, pattern) for pattern in patterns)

@@ -11,9 +11,10 @@ import sys
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
+from dyntrace_command.common.events import matching
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, may_read_terminal, say
-from dyntrace_command.common.trigger_causes import Cause, is_recorded
+from dyntrace_command.common.trigger_causes import Cause
 from dyntrace_command.common.trigger_rate import AtMost, Rate
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
@@ -196,9 +197,9 @@ class Recorder:
         status = status_now(node)
         if status.said("following") == "off":
             announce(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
-        events = [cause.event for cause in self.when.causes]
+        events = [event for cause in self.when.causes for event in matching(cause.event)]
         lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
-                                                 if is_recorded(line.split(":")[0], events)]
+                                                 if line.split(":")[0] in events]
         for line in lines:
             announce(f"dyntrace: {node.show()} can't trace {line}")
 

@@ -5,11 +5,11 @@ import shutil
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
-from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, of_groups
+from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, matching, of_groups
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.functions import Function, event_filter
 from dyntrace_command.common.terminal import say, size
-from dyntrace_command.common.trigger_causes import Cause, is_recorded
+from dyntrace_command.common.trigger_causes import Cause
 from dyntrace_command.host.children import Guard
 from dyntrace_command.host.execution import NO_ANSWER
 from dyntrace_command.host.tools import tool
@@ -83,7 +83,8 @@ class Session:
                            f"--num-subbuf={BUFFERS}", *self.mode(), channel)
             self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(events))
             if self.wanted.functions and channel == "events":
-                self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(patterns(EVENT_GROUPS["calls"])),
+                calls = with_provider(EVENT_GROUPS["calls"])
+                self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(calls),
                                f"--filter={event_filter(self.wanted.functions)}")
             for context in CONTEXTS:
                 self.daemon.do("add-context", *of_session, "-c", channel, "-t", context)
@@ -98,18 +99,17 @@ class Session:
         return ["--discard"] if self.wanted.url else ["--discard", f"--switch-timer={WRITE_US}"]
 
     def channels(self) -> Dict[str, List[str]]:
-        """Returns {channel: patterns of events}, without the events that have a filter."""
+        """Returns {channel: events}, without the events that have a filter."""
         events = of_groups(self.wanted.groups)
         for cause in self.wanted.causes:
             # LTTng accepts each event once.
-            if not is_recorded(cause.event, NAMES + LIVES + events):
-                events.append(cause.event)
+            events += [event for event in matching(cause.event) if event not in NAMES + LIVES + events]
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]
         if self.wanted.snapshot:
             # Names have separate buffers, because the events of a busy node would soon overwrite them.
-            return {"events": patterns(LIVES + events), "names": patterns(NAMES)}
-        return {"events": patterns(NAMES + LIVES + events)}
+            return {"events": with_provider(LIVES + events), "names": with_provider(NAMES)}
+        return {"events": with_provider(NAMES + LIVES + events)}
 
     def lost(self) -> Optional[int]:
         """Returns the number of discarded events, or None if the daemon does not answer."""
@@ -180,7 +180,7 @@ class Session:
                 "about 15 minutes; then the session is removed. Nodes are not traced meanwhile.")
 
 
-def patterns(names: Sequence[str]) -> List[str]:
+def with_provider(names: Sequence[str]) -> List[str]:
     """Returns the names with the provider."""
     return [name if ":" in name else f"{PROVIDER}:{name}" for name in names]
 
