@@ -22,8 +22,8 @@ struct dt_heap {
     int64_t begin, end, last_rise;
 };
 
-/* A collection has ended. Allocates `*heap` when the heap gets large. */
-void dt_heap_collected(struct dt_heap **heap, const struct dt_interval *i);
+/* A collection has ended. Allocates `*of` when the heap gets large. */
+void dt_heap_collected(struct dt_heap **of, const struct dt_interval *i);
 
 /* Whether the heap certainly has more data at the end than at the begin. */
 bool dt_heap_has_grown(const struct dt_heap *heap);
