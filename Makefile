@@ -283,7 +283,7 @@ PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports tools/from_parser $(wildca
 
 # priv/bin/dyntrace is Python, but for its first lines.
 SHELL_SCRIPTS = $(shell grep -rlE --exclude-dir=_build --exclude-dir=deps '^\#!.*[/ ](ba)?sh$$' \
-                  .ci tools test examples) priv/share/dyntrace.bash
+                  .ci tools test examples) priv/share/dyntrace.bash.in
 JAVASCRIPT = $(shell find viewer test -name '*.js' -o -name '*.mjs' -o -name '*.css')
 
 lint: deps-lint deps-page all check-page ## run all linters and formatters: C, Python, shell, JavaScript, Erlang

@@ -254,7 +254,7 @@ hostile_user(_) ->
               OsPid = test_node:os_pid(Node),
               Record = fun(Name, Args) -> ["record", OsPid, "-o", filename:join(Home, Name) | Args] end,
               When = ["--snapshot", "--when", "mark:hello"],
-              Listener = "LTTng's triggers",
+              Listener = "notifications of LTTng triggers",
               %% The output of `lttng' is flooded.
               Flood = take_over("/lttng", "flood", Home),
               {_, Flooded} = test_command:run(peak(), Record("flooded", ["--seconds", "1"])),
