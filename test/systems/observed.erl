@@ -135,8 +135,8 @@ beside(Args, System, Config) ->
 serious(#{<<"findings">> := Findings}) ->
     [Text || #{<<"severity">> := Severity, <<"text">> := Text} <- Findings, Severity =/= <<"low">>].
 
-%% One of the first findings matches the first expression. Findings that match the others are true, too, and are skipped
-%% in that count. The other serious findings match one of the others.
+%% One of the first findings matches the first expression. Findings that match the other expressions are true, too, and
+%% do not count as one of the first. All other serious findings match one of the expressions.
 check([Expected | Others] = True, Report = #{<<"findings">> := Findings}) ->
     Texts = [Text || #{<<"text">> := Text} <- Findings,
                      matches(Text, Expected) orelse not lists:any(fun(Regex) -> matches(Text, Regex) end, Others)],

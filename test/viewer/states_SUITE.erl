@@ -22,7 +22,7 @@ init_per_suite(Config) ->
             Folder = filename:join(?config(priv_dir, Config), "states"),
             Facts = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun story/0) end),
             Lines = [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])],
-            %% A test server that copies them with Config for each case does not answer in time on a busy machine.
+            %% In Config, they would be copied for each case, which takes the test server too long on a busy machine.
             persistent_term:put(?MODULE, Lines),
             [{facts, Facts}, {report, test_viewer:json(report, [{format, "json"}], [Folder])} | Config]
     end.
@@ -155,13 +155,13 @@ dirty_schedulers(Config) ->
 %% Each port answers the call that hands it over; the answer is not a message.
 an_acceptor(Config) ->
     #{pid := Pid, queue := 0} = fact(acceptor, Config),
-    Told = [Line || Line <- persistent_term:get(?MODULE), is_about(Pid, Line), kind(Line) =:= "mailbox"],
+    Told = [Line || Line <- lines(), is_about(Pid, Line), kind(Line) =:= "mailbox"],
     ?assert(length(Told) >= ?CONNECTIONS, Told),
     ?assertEqual(0, mailbox(Pid)).
 
 answers_by_messages(Config) ->
     #{pid := Pid, queue := 0} = fact(asker, Config),
-    Delivered = [Line || Line <- persistent_term:get(?MODULE), kind(Line) =:= "delivered",
+    Delivered = [Line || Line <- lines(), kind(Line) =:= "delivered",
                          lists:prefix(Pid ++ "#", value("to", Line)),
                          re:run(value("text", Line), "^\"{#Port<[0-9.]+>,(connected|closed)}\"$") =/= nomatch],
     ?assertEqual(2, length(Delivered)),
@@ -178,11 +178,14 @@ reported(Name, Config) ->
                     binary_to_list(Its) =:= Pid],
     Row.
 
+lines() ->
+    persistent_term:get(?MODULE).
+
 runnable_in(Pid, Function) ->
     intervals(Pid, "runnable", Function).
 
 intervals(Pid, State, Function) ->
-    [Line || Line <- persistent_term:get(?MODULE), kind(Line) =:= "interval", is_about(Pid, Line),
+    [Line || Line <- lines(), kind(Line) =:= "interval", is_about(Pid, Line),
              value("state", Line) =:= State, value("out", Line) =:= "\"" ++ Function ++ "\""].
 
 %% The mailbox's length at the end of the recording.
@@ -192,7 +195,7 @@ mailbox(Pid) ->
                             true -> list_to_integer(value("messages", Line));
                             false -> Length
                         end
-                end, 0, before_end(persistent_term:get(?MODULE))).
+                end, 0, before_end(lines())).
 
 %% Leaves out the end, where messages in flight are reported as gone.
 before_end(Lines) ->

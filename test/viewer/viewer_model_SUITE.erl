@@ -689,7 +689,7 @@ tokens_first(Config) ->
     ?assertEqual([{0, 20, "sender"}, {10, 30, "token"}, {12, none, "not"}],
                  [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Dump)]).
 
-%% Even if the thread of the process lost the CPU between the two.
+%% Even if the thread of the process loses the CPU between the two events.
 token_first(Config) ->
     Token = {0, seq_trace_send, #{label => "17", from => "<0.1.0>", to => "<0.9.0>", previous => 0, current => 1,
                                   message => "x"}},

@@ -46,9 +46,10 @@ static void note_left(struct node *node, const struct process *from, const char 
 static bool has_left(struct node *node, const struct process *from, const char *text,
                      bool by_seq_trace) {
     struct sends *left = node->sends;
+    int64_t most = by_seq_trace ? DT_ONE_EVENT_NS : ONE_SEND_NS;
 
     if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
-        left->hash != g_str_hash(text) || node->world->now - left->time >= ONE_SEND_NS)
+        left->hash != g_str_hash(text) || node->world->now - left->time >= most)
         return false;
     left->time = long_ago;
     return true;
