@@ -136,10 +136,12 @@ serious(#{<<"findings">> := Findings}) ->
     [Text || #{<<"severity">> := Severity, <<"text">> := Text} <- Findings, Severity =/= <<"low">>].
 
 %% One of the first findings matches the first expression. Findings that match the other expressions are true, too, and
-%% do not count as one of the first. All other serious findings match one of the expressions.
+%% do not count as one of the first; nor do those about a machine that is busy with other tests. All other serious
+%% findings match one of the expressions.
 check([Expected | Others] = True, Report = #{<<"findings">> := Findings}) ->
+    Uncounted = Others ++ ["^the host's CPUs are busy: ", " waited .* for a scheduler"],
     Texts = [Text || #{<<"text">> := Text} <- Findings,
-                     matches(Text, Expected) orelse not lists:any(fun(Regex) -> matches(Text, Regex) end, Others)],
+                     matches(Text, Expected) orelse not lists:any(fun(Regex) -> matches(Text, Regex) end, Uncounted)],
     First = lists:sublist(Texts, ?FIRST),
     ?assert(lists:any(fun(Text) -> matches(Text, Expected) end, First), First),
     check_others(True, Report).
