@@ -352,7 +352,7 @@ circle_of_parents(Config) ->
 rows_are_bounded(Config) ->
     Life = fun(N) ->
                    Pid = io_lib:format("<0.~b.0>", [N + 100]),
-                   [spawned(N * 100, Pid, ?A), exited(N * 100 + 1, Pid, io_lib:format("{crash,~b}", [N]))]
+                   [spawned(N * 100, Pid, ?A), exited(N * 100 + 1, Pid, io_lib:format("{badmatch,~b}", [N]))]
            end,
     Report = report([Life(N) || N <- lists:seq(1, 3000)], Config),
     ?assertEqual(1000, length(rows(exits, Report))),
@@ -413,7 +413,7 @@ text_of_nodes(Config) ->
 %% No text moves the terminal's cursor.
 text_is_harmless(Config) ->
     Reason = "\e[2Jred\r\n\x{9b}31m\x{202e}" ++ [16#1F600],
-    Events = [spawned(1000, ?B, ?A), exited(2000, ?B, Reason),
+    Events = [identity(1000, ?B, "shop"), exited(2000, ?B, Reason),
               {3000, log, #{pid => ?A, level => "error", text => Reason}}],
     Lines = text(Events, [], Config),
     Text = unicode:characters_to_list(lists:join("\n", Lines)),

@@ -46,7 +46,7 @@ spawned(Config) ->
                  {10, process_exit, #{pid => "<0.9.0>", reason => "normal"}}], Config),
     has(["0 process process=<0.9.0>#2 node=0 kind=process parent=<0.1.0>#1 began=0 first=0 ended=- "
          "initial=\"shop:run/1\" show=\"shop:run/1 <0.9.0>\"",
-         "10 process_exited process=<0.9.0>#2 reason=\"normal\""], Dump).
+         "10 process_exited process=<0.9.0>#2 kind=orderly reason=\"normal\""], Dump).
 
 names(Config) ->
     Dump = dump([{0, process_register, #{pid => "<0.9.0>", name => "shop", type => "register"}},
@@ -77,18 +77,18 @@ links_at_crash(Config) ->
                  {4, port_link, Link("<0.1.0>", "#Port<0.5>", "link")},
                  {5, process_exit, #{pid => "<0.1.0>", reason => "{badmatch,1}"}},
                  {6, process_exit, #{pid => "<0.2.0>", reason => "{shutdown,bored}"}}], Config),
-    has(["5 process_exited process=<0.1.0>#1 is_crash linked=<0.2.0>#2 linked=<0.4.0>#4 linked=#Port<0.5>#5 "
+    has(["5 process_exited process=<0.1.0>#1 kind=crash linked=<0.2.0>#2 linked=<0.4.0>#4 linked=#Port<0.5>#5 "
          "reason=\"{badmatch,1}\"",
-         "6 process_exited process=<0.2.0>#2 reason=\"{shutdown,bored}\""], Dump).
+         "6 process_exited process=<0.2.0>#2 kind=orderly reason=\"{shutdown,bored}\""], Dump).
 
 killed_by_supervisor(Config) ->
-    Child = fun(Ns, Pid) -> {Ns, process_spawn, #{pid => Pid, parent => "<0.1.0>"}} end,
+    Child = fun(Ns, Pid) -> {Ns, process_spawn, #{pid => Pid, parent => "<0.1.0>", entry => "proc_lib:init_p/5"}} end,
     Dump = dump([Child(0, "<0.2.0>"), Child(1, "<0.3.0>"),
                  {2, process_link, #{from => "<0.1.0>", to => "<0.2.0>", type => "unlink"}},
                  {3, process_exit, #{pid => "<0.2.0>", reason => "killed"}},
                  {4, process_exit, #{pid => "<0.3.0>", reason => "killed"}}], Config),
-    has(["3 process_exited process=<0.2.0>#2 reason=\"killed\"",
-         "4 process_exited process=<0.3.0>#3 is_crash reason=\"killed\""], Dump).
+    has(["3 process_exited process=<0.2.0>#2 kind=orderly reason=\"killed\"",
+         "4 process_exited process=<0.3.0>#3 kind=crash reason=\"killed\""], Dump).
 
 %% Each life is a separate process, reported once and gone once.
 pid_used_again(Config) ->
@@ -154,8 +154,8 @@ ports(Config) ->
     has(["0 process process=#Port<0.5>#2 node=0 kind=port parent=<0.1.0>#1 began=0 first=0 ended=- "
          "name=\"tcp_inet\" show=\"tcp_inet #Port<0.5>\"",
          "30 interval process=#Port<0.5>#2 state=running begin=10 end=30 scheduler=0 in=\"command\"",
-         "40 process_exited process=#Port<0.5>#2 reason=\"normal\"",
-         "50 process_exited process=#Port<0.6>#3 reason=\"killed\""], Dump).
+         "40 process_exited process=#Port<0.5>#2 kind=orderly reason=\"normal\"",
+         "50 process_exited process=#Port<0.6>#3 kind=orderly reason=\"killed\""], Dump).
 
 %% The VM's own pseudo-pid, for a port that the VM and not a process controls.
 nobody(Config) ->
@@ -1209,7 +1209,7 @@ far_processes(Config) ->
     has(["1 process process=<0.99.0>#1 node=1 kind=process parent=- began=- first=1 ended=- show=\"<0.99.0>\"",
          "2 process process=<0.90.0>#2 node=0 kind=process parent=<0.99.0>#1 began=2 first=2 ended=- group=\"shop\" "
          "show=\"<0.90.0>\"",
-         "4 process_exited process=<0.90.0>#2 is_crash linked=<0.99.0>#1 reason=\"oops\""], Dump).
+         "4 process_exited process=<0.90.0>#2 kind=result_or_crash linked=<0.99.0>#1 reason=\"oops\""], Dump).
 
 %% A delivery that is recorded before its send is reported with the send, and marked.
 early(Config) ->

@@ -111,7 +111,7 @@ static void process_gone(void *data, struct dt_process *p) {
 
 static void process_exited(void *data, const struct dt_exit *exit) {
     dt_line_begin(data, exit->time, "process_exited");
-    ADD(data, PROCESS("process", exit->process), FLAG(exit, is_crash));
+    ADD(data, PROCESS("process", exit->process), WORD("kind", dt_exit_kind_names[exit->kind]));
     for (unsigned i = 0; i < exit->links; i++)
         ADD(data, PROCESS("linked", exit->linked[i]));
     ADD(data, TEXT(exit, reason));

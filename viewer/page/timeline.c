@@ -66,12 +66,12 @@ static void process_exited(void *data, const struct dt_exit *exit) {
         .process = lane,
         .begin = exit->time,
         .end = exit->time,
-        .weight = exit->is_crash,
-        .kind = exit->is_crash,
+        .weight = exit->kind == DT_CRASH,
+        .kind = exit->kind == DT_CRASH,
         .text = (char *)exit->reason,
     };
 
-    lane->has_crashed = exit->is_crash;
+    lane->has_crashed = exit->kind == DT_CRASH;
     dt_page_items_add(&timeline->exits, &one);
 }
 

@@ -99,7 +99,7 @@ static void process_named(void *data, struct dt_process *process, int64_t time) 
 
 static void process_exited(void *data, const struct dt_exit *exit) {
     struct dt_perfetto *s = data;
-    uint64_t name = dt_name(s->packets, exit->is_crash ? "crash" : "exit");
+    uint64_t name = dt_name(s->packets, exit->kind == DT_CRASH ? "crash" : "exit");
 
     dt_event_begin(s->packets, DT_EVENT_INSTANT,
                    dt_tracks_child(s->tracks, exit->process, DT_CHILD_EVENTS), exit->time,

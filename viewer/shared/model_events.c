@@ -18,6 +18,13 @@ const char *const dt_kind_names[] = {
     [DT_FOREIGN] = "foreign",
 };
 
+const char *const dt_exit_kind_names[] = {
+    [DT_ORDERLY] = "orderly",
+    [DT_RESULT] = "result",
+    [DT_RESULT_OR_CRASH] = "result_or_crash",
+    [DT_CRASH] = "crash",
+};
+
 const char *const dt_left_names[] = {
     [DT_LEFT_RETURN] = "return",       [DT_LEFT_EXCEPTION] = "exception",
     [DT_LEFT_TAIL_CALL] = "tail_call", [DT_LEFT_EXIT] = "exit",

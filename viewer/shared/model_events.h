@@ -276,12 +276,19 @@ struct dt_instant {
     bool is_general;
 };
 
+/* How a process exits: orderly; with a result for its caller as the reason; or by a crash. A crash
+   has an error of the VM or a stack trace in its reason, or its process belongs to a supervisor or
+   to proc_lib, or linked processes exit because of it. The last is unknown when it exits. */
+enum dt_exit_kind { DT_ORDERLY, DT_RESULT, DT_RESULT_OR_CRASH, DT_CRASH };
+
+extern const char *const dt_exit_kind_names[];
+
 /* A process or port that exits. */
 struct dt_exit {
     struct dt_process *process;
     int64_t time;
-    const char *reason;         /* text */
-    bool is_crash;              /* not an orderly end: model/entities/ends.h */
+    const char *reason; /* text */
+    enum dt_exit_kind kind;
     struct dt_process **linked; /* the processes and ports linked to it, as far as recorded */
     unsigned links;
 };

@@ -106,18 +106,88 @@ static const char *numbers(const char *s) {
     return s;
 }
 
+/* Returns the text after the two atoms of a module and function; NULL if there are none. */
+static const char *function(const char *s) {
+    for (int i = 0; i < 2; i++) {
+        if (!is_atom(s))
+            return NULL;
+        s = atom(s);
+        if (*s++ != ',')
+            return NULL;
+    }
+    return s;
+}
+
+/* Appends data as `_`, and data in a row once. */
+static void put_data(GString *to) {
+    if (g_str_has_suffix(to->str, "_,"))
+        g_string_truncate(to, to->len - 1);
+    else
+        g_string_append_c(to, '_');
+}
+
+static const char *binary_end(const char *s) {
+    const char *end = strstr(s, ">>");
+
+    return end ? end + 2 : s + strlen(s);
+}
+
+/* Returns the end of the number that starts at `s`; `s` if there is none. */
+static const char *number_end(const char *s) {
+    return g_ascii_isdigit(s[*s == '-']) ? s + strspn(s, "-0123456789.#e+") : s;
+}
+
+/* Returns the end of a prefix whose number is code, not data: {line,17 or {lists,map,2 */
+static const char *place_end(const char *s) {
+    static const char line[] = "{line,";
+    const char *after = g_str_has_prefix(s, line) ? s + strlen(line) : function(s + 1);
+
+    return after && g_ascii_isdigit(*after) ? number_end(after) : NULL;
+}
+
+/* Appends what the term begins with: a whole atom, identifier, place in the code or other data, or
+   one character. Returns the rest. */
+static const char *put_folded(GString *to, const char *s) {
+    const char *end = *s == '<' ? numbers(s + 1) : NULL;
+
+    if (end && *end == '>') {
+        g_string_append(to, "<..>");
+        return end + 1;
+    }
+    end = *s == '{' ? place_end(s) : NULL;
+    if (!end && (is_atom(s) || g_ascii_isupper(*s)))
+        end = atom(s);
+    if (end) {
+        g_string_append_len(to, s, end - s);
+        return end;
+    }
+    if (*s == '"' || g_str_has_prefix(s, "<<") || number_end(s) > s) {
+        put_data(to);
+        return *s == '"' ? quoted(s) : *s == '<' ? binary_end(s) : number_end(s);
+    }
+    g_string_append_c(to, *s);
+    return s + 1;
+}
+
 char *dt_term_fold(const char *text) {
     GString *to = g_string_new(NULL);
 
-    while (*text) {
-        const char *end = *text == '<' ? numbers(text + 1) : NULL;
-
-        if (end && *end == '>') {
-            g_string_append(to, "<..");
-            text = end;
-        } else {
-            g_string_append_c(to, *text++);
-        }
-    }
+    while (*text)
+        text = put_folded(to, text);
     return g_string_free(to, false);
+}
+
+bool dt_term_has_stack(const char *text) {
+    for (const char *s = strchr(text, '{'); s; s = strchr(s + 1, '{')) {
+        const char *after = s > text ? function(s + 1) : NULL;
+
+        if (!after)
+            continue;
+        /* An entry of a stack trace has the arity or the arguments, and a location. */
+        if (s[-1] == '[' && (g_ascii_isdigit(*after) || *after == '['))
+            return true;
+        if (s[-1] == ',' && *after == '[' && after - s > 6 && memcmp(after - 6, ",call,", 6) == 0)
+            return true;
+    }
+    return false;
 }

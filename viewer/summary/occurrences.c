@@ -2,7 +2,7 @@
 
 #include "shared/texts.h"
 
-static void listed_clear(void *row) {
+void dt_listed_clear(void *row) {
     struct dt_listed *listed = row;
 
     dt_actor_drop(listed->actor);
@@ -14,7 +14,7 @@ static void listed_clear(void *row) {
 
 void dt_list_init(struct dt_list *list, bool by_ns) {
     list->rows = g_array_new(false, false, sizeof(struct dt_listed));
-    g_array_set_clear_func(list->rows, listed_clear);
+    g_array_set_clear_func(list->rows, dt_listed_clear);
     list->by_ns = by_ns;
     list->least = -1;
 }
@@ -52,7 +52,7 @@ void dt_list_sort(struct dt_list *list) {
 void dt_list_add(struct dt_list *list, struct dt_listed row) {
     if (!dt_list_wants(list, row.ns)) {
         row.actor = NULL;
-        listed_clear(&row);
+        dt_listed_clear(&row);
         list->left_out++;
         return;
     }

@@ -18,6 +18,8 @@ struct dt_listed {
     GPtrArray *linked;
 };
 
+void dt_listed_clear(void *row);
+
 struct dt_list {
     GArray *rows;
     bool by_ns;    /* keeps the longest rows, else the first */

@@ -58,6 +58,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_requests_free(&summary->requests);
     dt_lives_free(&summary->lives);
     dt_list_free(&summary->crashes);
+    dt_unclear_free(&summary->unclear_exits);
     dt_list_free(&summary->log);
     dt_list_free(&summary->others);
     dt_list_free(&summary->nodes_down);

@@ -9,7 +9,8 @@
  *     samples
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
- *     occurrences, requests, life_counts,
+ *     occurrences, unclear_exits, requests,
+ *     life_counts
  *     activity, heap_growth                 what a process did
  *     load, quantiles                       time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -26,6 +27,7 @@
 #include "summary/named_counts.h"
 #include "summary/pairs.h"
 #include "summary/requests.h"
+#include "summary/unclear_exits.h"
 
 /* A gap with lost events. */
 struct dt_seen_lost {
@@ -60,6 +62,7 @@ struct dt_summary {
     struct dt_requests requests;
     struct dt_lives lives;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
+    struct dt_unclear_exits unclear_exits;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 

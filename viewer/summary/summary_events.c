@@ -56,17 +56,24 @@ static void process_exited(void *data, const struct dt_exit *e) {
     struct dt_actor *actor = dt_summary_traced(summary, e->process);
     dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
     summary->exits++;
-    actor->activity->has_crashed = e->is_crash;
-    if (!e->is_crash)
+    actor->activity->has_crashed = e->kind == DT_CRASH;
+    if (e->kind == DT_ORDERLY)
+        return;
+    dt_unclear_resolve(&summary->unclear_exits, &summary->crashes, actor, e->time, e->reason);
+    if (e->kind == DT_RESULT)
         return;
     GPtrArray *linked = g_ptr_array_new_with_free_func(drop_actor);
     for (unsigned i = 0; i < e->links; i++)
         g_ptr_array_add(linked, dt_actor_keep(dt_actor_of(&summary->actors, e->linked[i])));
-    dt_list_add(&summary->crashes, (struct dt_listed){.actor = actor,
-                                                      .node = actor->node,
-                                                      .time = e->time,
-                                                      .text = g_strdup(e->reason),
-                                                      .linked = linked});
+    struct dt_listed exit = {.actor = actor,
+                             .node = actor->node,
+                             .time = e->time,
+                             .text = g_strdup(e->reason),
+                             .linked = linked};
+    if (e->kind == DT_CRASH)
+        dt_list_add(&summary->crashes, exit);
+    else
+        dt_unclear_add(&summary->unclear_exits, exit);
 }
 
 static void process_gone(void *data, struct dt_process *process) {

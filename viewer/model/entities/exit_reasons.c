@@ -1,5 +1,9 @@
-/* Distinguishes crashes from orderly exits. */
+/* Distinguishes crashes, orderly exits and results. */
 #include "model/entities/life_cycle.h"
+
+#include <string.h>
+
+#include "shared/term.h"
 
 /* The kinds of processes in the table. */
 enum kind { any, child, remote_call, connection, global, file, KINDS };
@@ -74,9 +78,58 @@ static bool is_of(const struct process *p, enum kind kind) {
     return begins(p->seen.initial, initials[kind]);
 }
 
-bool dt_is_crash(const struct process *p, const char *reason) {
+static bool is_orderly(const struct process *p, const char *reason) {
     for (size_t i = 0; i < G_N_ELEMENTS(orderly); i++)
         if (is_of(p, orderly[i].kind) && matches(orderly[i].reason, reason))
-            return false;
-    return true;
+            return true;
+    return false;
+}
+
+/* -- Signs of a crash ------------------------------------------------------------------- */
+
+/* The classes of the VM's errors, as atoms or tags. A process may pass such a reason on without
+   its stack trace, and long reasons are recorded without their end. */
+static const char *const errors[] = {
+    "badarg",       "badarith",      "badarity",        "badfun",    "badkey",
+    "badmap",       "badmatch",      "badrecord",       "badsig",    "case_clause",
+    "cond_clause",  "else_clause",   "function_clause", "if_clause", "nocatch",
+    "system_limit", "timeout_value", "try_clause",      "undef",     "with_clause",
+};
+
+/* Exceptions of Elixir are maps with this key, which sorts first. */
+static const char exception[] = "#{'__exception__'";
+
+static bool is_error(const char *reason) {
+    const char *end;
+
+    reason += strspn(reason, "{");
+    if (g_str_has_prefix(reason, exception))
+        return true;
+    end = reason + strspn(reason, "abcdefghijklmnopqrstuvwxyz_");
+    for (size_t i = 0; i < G_N_ELEMENTS(errors); i++)
+        if (strlen(errors[i]) == (size_t)(end - reason) &&
+            strncmp(errors[i], reason, (size_t)(end - reason)) == 0)
+            return !*end || strchr(",}", *end);
+    return false;
+}
+
+/* proc_lib reports each such exit as a crash. */
+static bool is_of_proc_lib(const struct process *p) {
+    const struct dt_process *parent = p->seen.parent;
+
+    return p->is_of_proc_lib || (parent && g_str_has_prefix(parent->initial, "supervisor:"));
+}
+
+enum dt_exit_kind dt_exit_kind(const struct process *p, const char *reason) {
+    /* The links of a process that started before the recording are unknown. */
+    bool may_be_linked =
+        p->seen.began == DT_NO_VALUE || (p->links && g_hash_table_size(p->links) > 0);
+
+    if (is_orderly(p, reason))
+        return DT_ORDERLY;
+    if (p->seen.kind == DT_PORT || is_error(reason) || dt_term_has_stack(reason) ||
+        is_of_proc_lib(p) || (p->registered && may_be_linked))
+        return DT_CRASH;
+    /* Without a link, only a monitor passes the reason on. */
+    return may_be_linked ? DT_RESULT_OR_CRASH : DT_RESULT;
 }

@@ -12,6 +12,14 @@ static void learn(struct process *p, const struct identity *identity) {
         dt_identity_emit(p);
 }
 
+static void spawned(struct node *node, const struct dt_process_spawn *e) {
+    struct process *p = dt_process_create(
+        node, e->pid, &(struct identity){dt_process_anywhere(node, e->parent), e->entry, "", ""});
+
+    if (p)
+        p->is_of_proc_lib = g_str_has_prefix(e->entry, "proc_lib:init_p/");
+}
+
 static void register_name(struct node *node, const struct dt_process_register *e) {
     struct process *p = dt_process_of(node, e->pid);
 
@@ -51,7 +59,7 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
         return;
     DT_RUN_HOOKS(node->world, leaving, p);
     report = (struct dt_exit){
-        .process = &p->seen, .time = node->world->now, .is_crash = dt_is_crash(p, reason)};
+        .process = &p->seen, .time = node->world->now, .kind = dt_exit_kind(p, reason)};
     report.linked = dt_linked(p, &report.links);
     p->has_exited = true;
     p->seen.ended = report.time;
@@ -87,9 +95,7 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
 
     switch (event->probe) {
     case DT_process_spawn:
-        dt_process_create(node, e->process_spawn.pid,
-                          &(struct identity){dt_process_anywhere(node, e->process_spawn.parent),
-                                             e->process_spawn.entry, "", ""});
+        spawned(node, &e->process_spawn);
         break;
     case DT_port_open:
         dt_process_create(

@@ -5,7 +5,7 @@
 
 void dt_process_event(struct node *node, const struct dt_recorded *event);
 
-/* Distinguishes crashes from orderly exits. Orderly exits are: normal, shutdown, {shutdown, _};
+/* How a process exits; see model_events.h. Orderly reasons are: normal, shutdown, {shutdown, _};
    `killed` by the shutdown of the supervisor, which unlinks the child first; and reasons that OTP's
    own processes use for a regular end. */
-bool dt_is_crash(const struct process *p, const char *reason);
+enum dt_exit_kind dt_exit_kind(const struct process *p, const char *reason);

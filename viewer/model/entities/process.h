@@ -13,6 +13,7 @@ struct process {
     char *group;
     const char *registered; /* its current name: a key of the node's names; NULL if none */
 
+    bool is_of_proc_lib; /* spawned by proc_lib: a process of OTP's behaviours, or a task */
     bool has_exited;
     bool is_known; /* in the node's table: its identifier refers to it */
     bool parent_unlinked;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "shared/arrays.h"
-#include "shared/term.h"
 #include "shared/texts.h"
 #include "summary/findings/rules.h"
 
@@ -55,11 +54,11 @@ struct warning {
     bool is_alarm;
 };
 
-/* Without the parts that differ from line to line: pids are folded, numbers become 0. */
+/* Without what differs from line to line: numbers, also those of pids, become 0. */
 static char *shape_of(const char *text) {
-    char *shape = dt_term_fold(text), *to = shape;
+    char *shape = g_strdup(text), *to = shape;
 
-    for (const char *s = shape; *s; s++)
+    for (const char *s = text; *s; s++)
         if (!g_ascii_isdigit(*s))
             *to++ = *s;
         else if (to == shape || to[-1] != '0')
