@@ -14,8 +14,8 @@ suite() ->
 
 all() ->
     [rules, not_found, storm_at_a_listener, suspended_first, loop_is_reported_once, results, kinds_of_crashes,
-     worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out,
-     busy_without_deliveries].
+     worst_crashes_first, ends_of_otp, parts_of_calls, few_calls, next_is_said_once, idle_node, nodes_that_call,
+     planted, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -230,8 +230,9 @@ results(Config) ->
                in(20, pid(20)), exited(120, pid(20), "{done,1}")],
     ?assertEqual([], found(all, report([Results, named(0, ?A, "job_runner", "register")], Config))),
     Crashed = fun(Events) -> found(crashes, report([Results, Events], Config)) end,
-    ?assertMatch([{high, "<0.101.0> a:b/1 crashed: {done,2}; 1 linked process ended with it"}, _],
-                 Crashed([spawned(1, pid(1), ?C), Link(1), exited(200, pid(1), "{done,2}"), exited(210, ?A, "{done,2}")])),
+    ?assertMatch([{high, "<0.131.0> a:b/1 crashed: {done,2}; 1 linked process ended with it"}, _],
+                 Crashed([spawned(1, pid(31), ?C), Link(31), exited(200, pid(31), "{done,2}"),
+                          exited(210, ?A, "{done,2}")])),
     [?assertEqual([{high, lists:concat(["<0.130.0> a:b/1 crashed: ", Reason])}],
                   Crashed([spawned(30, pid(30), ?A), exited(200, pid(30), Reason)]), Reason)
      || Reason <- ["badarg", "{badmatch,no}", "{{case_clause,1},[...", "{{nocatch,no},[{shop,pay,1,[]}]}",
@@ -303,6 +304,28 @@ ends_of_otp(Config) ->
                  [{binary_to_list(Initial), binary_to_list(Reason)}
                   || #{<<"process">> := #{<<"show">> := Show}, <<"reason">> := Reason} <- maps:get(<<"exits">>, Report),
                      Initial <- [hd(binary:split(Show, <<" ">>))]]).
+
+%% Servers that are not slow: one that replies later, and one that has too little CPU.
+parts_of_calls(Config) ->
+    Loop = fun(At, Type) -> {At, process_scheduled, #{pid => ?A, entry => "gen_server:loop/7", type => Type}} end,
+    %% The server takes each call after Wait, and works for 10 us. Until the reply it waits in its loop.
+    Calls = fun(Wait, Deferred) ->
+                    [begin
+                         At = N * 500 * ?MS,
+                         Stop = At + Wait + 10000,
+                         [request(At, ?B, N), Loop(At + Wait, "in"), Loop(Stop, "out"),
+                          Loop(Stop + Deferred, "in"), reply(Stop + Deferred + 1, ?B, N),
+                          Loop(Stop + Deferred + 2, "out")]
+                     end || N <- lists:seq(1, 20)]
+            end,
+    Found = fun(Wait, Deferred) ->
+                    found(slow_server, report([identity(0, ?A, "shop_db"), Loop(1, "in"), Loop(2, "out"),
+                                               Calls(Wait, Deferred)], Config))
+            end,
+    ?assertEqual([], Found(10000, 400 * ?MS)),
+    ?assertEqual([{low, "<0.90.0> shop_db: callers waited 44.0 ms (median of 20 calls): 0 in its mailbox, 44.0 ms "
+                        "while it waited for a scheduler, 10.0 µs for its work, 1 ns until it replied later (median "
+                        "of each, inferred)"}], Found(44 * ?MS, 0)).
 
 %% A few calls have no percentile.
 few_calls(Config) ->

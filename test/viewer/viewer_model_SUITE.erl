@@ -22,7 +22,7 @@ groups() ->
                      answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
                      tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
                      without_deliveries, to_ports_without_deliveries, behind_a_far_one]},
-     {server_calls, [], [reply, no_alias, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
+     {server_calls, [], [reply, no_alias, deferred, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery,
                          served_while_running, exits_with_reason, nobody_there]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
@@ -782,6 +782,30 @@ no_alias(Config) ->
                  delivery(10, "<0.1.0>", "<0.9.0>", "{#Ref<0.1.2.3>,ok}")], Config),
     ?assertEqual(["10 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=0 delivered=0 taken=- ended=10 "
                   "request=\"stop\" reply=\"ok\""], of_kind("server_call", Dump)).
+
+%% A server that waits in its loop has taken the request and replies later. One that stops there after a long run may be
+%% preempted instead, and one that stops elsewhere still works on the request.
+deferred(Config) ->
+    Loop = "gen_server:loop/7",
+    Replies = fun(Stop, In, WokenAt, RunsAgain) ->
+                      [Call] = of_kind("server_call",
+                                       dump([scheduled(0, "<0.9.0>", "out", Loop),
+                                             sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST),
+                                             scheduled(WokenAt, "<0.9.0>", "in", Loop),
+                                             scheduled(Stop, "<0.9.0>", "out", In),
+                                             scheduled(RunsAgain, "<0.9.0>", "in", In),
+                                             sent(RunsAgain + 10, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY)], Config)),
+                      [list_to_integer(N) || N <- parts(Call)]
+              end,
+    ?assertEqual([100, 190, 90], Replies(190, Loop, 100, 5000000)),
+    ?assertEqual([100, 90], Replies(190, "shop:work/1", 100, 5000000)),
+    ?assertEqual([100, 60000, 90], Replies(60000, Loop, 100, 5000000)),
+    ?assertEqual([100, 90], Replies(60000, Loop, 100, 70000)).
+
+%% When the server took the call, when it deferred the reply, and how long it waited for a scheduler before.
+parts(Call) ->
+    {match, Numbers} = re:run(Call, "(?<=taken=|deferred=|runnable=)\\d+", [global, {capture, first, list}]),
+    lists:append(Numbers).
 
 %% The request may reach the server after the timeout.
 call_timeout(Config) ->

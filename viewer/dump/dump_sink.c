@@ -180,7 +180,10 @@ static void message_gone(void *data, struct dt_message *m) {
 static void server_call(void *data, const struct dt_server_call *c) {
     LINE(data, c->ended, "server_call", PROCESS("caller", c->caller), PROCESS("server", c->server),
          WORD("outcome", dt_outcome_names[c->outcome]), AT(c, began), AT(c, delivered),
-         AT(c, taken), AT(c, ended), TEXT(c, request), TEXT(c, reply));
+         AT(c, taken),
+         ITEM(c->deferred == DT_NO_VALUE ? DT_NONE : DT_AT, "deferred", .number = c->deferred),
+         NUMBER_IF(c->runnable, "runnable", c->runnable), AT(c, ended), TEXT(c, request),
+         TEXT(c, reply));
 }
 
 /* -- Other events ---------------------------------------------------------------------- */

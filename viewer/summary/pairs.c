@@ -28,6 +28,8 @@ static void pair_free(void *row) {
     g_free(pair->example);
     dt_quantiles_clear(&pair->took);
     dt_quantiles_clear(&pair->queued);
+    dt_quantiles_clear(&pair->runnable);
+    dt_quantiles_clear(&pair->deferred);
     dt_quantiles_clear(&pair->worked);
     g_free(pair);
 }
@@ -66,6 +68,8 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
         to->example = g_steal_pointer(&from->example);
     dt_quantiles_merge(&to->took, &from->took);
     dt_quantiles_merge(&to->queued, &from->queued);
+    dt_quantiles_merge(&to->runnable, &from->runnable);
+    dt_quantiles_merge(&to->deferred, &from->deferred);
     dt_quantiles_merge(&to->worked, &from->worked);
 }
 

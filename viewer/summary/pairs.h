@@ -16,7 +16,7 @@ struct dt_pair {
     struct dt_actor *only;      /* the only process summed in `from`; NULL: several */
     char *text, *example;
     uint64_t count, inferred, timeouts, downs;
-    struct dt_quantiles took, queued, worked;
+    struct dt_quantiles took, queued, runnable, worked, deferred;
 };
 
 struct dt_pairs {

@@ -344,10 +344,13 @@ static void message_gone(void *data, struct dt_message *m) {
 
 static void took(struct dt_pair *row, const struct dt_server_call *c) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(c->ended - c->began, 0));
-    if (c->taken != DT_NO_VALUE) {
-        dt_quantiles_add(&row->queued, (uint64_t)MAX(c->taken - c->began, 0));
-        dt_quantiles_add(&row->worked, (uint64_t)MAX(c->ended - c->taken, 0));
-    }
+    if (c->taken == DT_NO_VALUE)
+        return;
+    int64_t worked_until = c->deferred == DT_NO_VALUE ? c->ended : c->deferred;
+    dt_quantiles_add(&row->queued, (uint64_t)MAX(c->taken - c->began - c->runnable, 0));
+    dt_quantiles_add(&row->runnable, (uint64_t)c->runnable);
+    dt_quantiles_add(&row->worked, (uint64_t)MAX(worked_until - c->taken, 0));
+    dt_quantiles_add(&row->deferred, (uint64_t)MAX(c->ended - worked_until, 0));
 }
 
 static void server_call(void *data, const struct dt_server_call *c) {

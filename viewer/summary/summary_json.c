@@ -215,7 +215,9 @@ static void server_call(GString *to, const void *row) {
     count(to, "count", call->count);
     quantiles(to, "", &call->took);
     quantiles(to, "queued_", &call->queued);
+    quantiles(to, "runnable_", &call->runnable);
     quantiles(to, "worked_", &call->worked);
+    quantiles(to, "deferred_", &call->deferred);
     count(to, "timeouts", call->timeouts);
     count(to, "downs", call->downs);
 }

@@ -29,6 +29,7 @@ struct run_state {
     bool ignores_messages; /* it does not run, and messages do not wake it */
     bool is_seen;          /* a sample has seen it run */
     unsigned losses;       /* the number of losses of the node that its state reflects */
+    int64_t runnable;      /* ns that it has waited for a scheduler, without the current interval */
 };
 
 /* The functions in which a process stops and messages do not wake it. It may also be preempted
@@ -91,8 +92,16 @@ static void emit(const struct process *p, const struct ending *end) {
         DT_EMIT(p->node->world, interval, &report);
 }
 
+int64_t dt_runnable_ns(const struct process *p) {
+    int64_t current = p->seen.state == DT_STATE_RUNNABLE ? p->node->world->now - p->seen.since : 0;
+
+    return p->run_state->runnable + MAX(current, 0);
+}
+
 static void change(struct process *p, enum dt_state state, const struct ending *end) {
     emit(p, end);
+    if (p->seen.state == DT_STATE_RUNNABLE)
+        p->run_state->runnable += MAX(end->time - p->seen.since, 0);
     p->seen.state = state;
     p->seen.since = end->time;
 }

@@ -8,6 +8,8 @@ void dt_scheduling_event(struct node *node, const struct dt_recorded *event);
 const char *dt_started_in(const struct process *process);
 /* The function in which it last stopped running, "" if unknown. */
 const char *dt_stopped_in(const struct process *process);
+/* The time in ns that it has waited for a scheduler so far. */
+int64_t dt_runnable_ns(const struct process *process);
 
 void dt_scheduling_new(struct node *node);
 void dt_scheduling_free(struct node *node);

@@ -9,7 +9,7 @@
 struct served {
     struct dt_actor *server;
     uint64_t count, timeouts, downs;
-    struct dt_quantiles took, queued, worked;
+    struct dt_quantiles took, queued, runnable, worked, deferred;
 };
 
 static void served_free(void *data) {
@@ -17,6 +17,8 @@ static void served_free(void *data) {
 
     dt_quantiles_clear(&served->took);
     dt_quantiles_clear(&served->queued);
+    dt_quantiles_clear(&served->runnable);
+    dt_quantiles_clear(&served->deferred);
     dt_quantiles_clear(&served->worked);
     g_free(served);
 }
@@ -40,6 +42,8 @@ static GHashTable *served_by_server(const struct dt_summary *summary) {
         served->downs += row->downs;
         dt_quantiles_merge(&served->took, &row->took);
         dt_quantiles_merge(&served->queued, &row->queued);
+        dt_quantiles_merge(&served->runnable, &row->runnable);
+        dt_quantiles_merge(&served->deferred, &row->deferred);
         dt_quantiles_merge(&served->worked, &row->worked);
     }
     return servers;
@@ -60,6 +64,14 @@ static GPtrArray *slowest_first(GHashTable *servers) {
     return rows;
 }
 
+/* Whether this part is half of the time of all calls whose parts are known. */
+static bool is_most(const struct served *served, const struct dt_quantiles *part) {
+    uint64_t all =
+        served->queued.sum + served->runnable.sum + served->worked.sum + served->deferred.sum;
+
+    return all && part->sum >= all / 2;
+}
+
 /* The process that most messages go to, and how long its callers waited. Some messages that were
    sent are not known to have reached a process. */
 static void busiest(struct dt_summary *summary, GHashTable *servers) {
@@ -76,26 +88,37 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
         double share = (double)actor->activity->reached / (double)all;
         const struct served *served = g_hash_table_lookup(servers, actor);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
+        bool is_slow = p99 >= dt_limits.slow_server.call && !is_most(served, &served->deferred) &&
+                       !is_most(served, &served->runnable);
         g_autofree char *name = dt_actor_show_where(actor);
         g_autoptr(GString) text = g_string_new(NULL);
         g_string_printf(text, "%s received %s of all messages", name, dt_show_share(share).text);
         if (p99 != DT_NO_VALUE)
             g_string_append_printf(text, "; its callers waited %s (p99)", dt_show_ns(p99).text);
-        dt_find(summary, DT_RULE_busy_receiver,
-                p99 >= dt_limits.slow_server.call ? DT_HIGH : DT_LOW, actor, "%s", text->str);
+        dt_find(summary, DT_RULE_busy_receiver, is_slow ? DT_HIGH : DT_LOW, actor, "%s", text->str);
     }
 }
 
-/* A statistic of the calls of a server: in total, in the mailbox, at work. */
+/* A statistic of the calls of a server, in total and of each part. */
 struct time_of_calls {
     const char *name; /* "p99", "median", "the longest" */
-    int64_t took, queued, worked;
+    int64_t took, queued, runnable, worked, deferred;
 };
 
 static struct time_of_calls share_of(const struct served *served, const char *name, double share) {
-    return (struct time_of_calls){name, dt_quantile(&served->took, share),
-                                  dt_quantile(&served->queued, share),
-                                  dt_quantile(&served->worked, share)};
+    return (struct time_of_calls){
+        name,
+        dt_quantile(&served->took, share),
+        dt_quantile(&served->queued, share),
+        dt_quantile(&served->runnable, share),
+        dt_quantile(&served->worked, share),
+        dt_quantile(&served->deferred, share),
+    };
+}
+
+static void put_part(GString *text, int64_t ns, const char *where) {
+    if (ns > 0)
+        g_string_append_printf(text, ", %s %s", dt_show_ns(ns).text, where);
 }
 
 static void add_slow(struct dt_summary *summary, const struct served *served,
@@ -105,29 +128,47 @@ static void add_slow(struct dt_summary *summary, const struct served *served,
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_printf(text, "%s: callers waited %s (%s of %s)", name, dt_show_ns(t->took).text,
                     t->name, calls);
-    if (t->queued != DT_NO_VALUE)
-        g_string_append_printf(text, ": %s in its mailbox, %s for its work (%s of each, inferred)",
-                               dt_show_ns(t->queued).text, dt_show_ns(t->worked).text, t->name);
+    if (t->queued != DT_NO_VALUE) {
+        g_string_append_printf(text, ": %s in its mailbox", dt_show_ns(t->queued).text);
+        put_part(text, t->runnable, "while it waited for a scheduler");
+        g_string_append_printf(text, ", %s for its work", dt_show_ns(t->worked).text);
+        put_part(text, t->deferred, "until it replied later");
+        g_string_append_printf(text, " (%s of each, inferred)", t->name);
+    }
     dt_find(summary, DT_RULE_slow_server, severity, served->server, "%s", text->str);
 }
 
 static struct time_of_calls longest_of(const struct served *served) {
-    return (struct time_of_calls){"the longest", dt_quantiles_max(&served->took),
-                                  dt_quantiles_max(&served->queued),
-                                  dt_quantiles_max(&served->worked)};
+    return (struct time_of_calls){
+        "the longest",
+        dt_quantiles_max(&served->took),
+        dt_quantiles_max(&served->queued),
+        dt_quantiles_max(&served->runnable),
+        dt_quantiles_max(&served->worked),
+        dt_quantiles_max(&served->deferred),
+    };
+}
+
+/* A server that replies later, such as a pool or a long poll, is not slow: what it waits for is
+   unknown. A server that waited for a scheduler is not the cause. */
+static enum dt_severity severity_of(const struct served *served, const struct time_of_calls *t) {
+    if (is_most(served, &served->runnable))
+        return DT_LOW;
+    return t->queued != DT_NO_VALUE &&
+                   t->queued / dt_limits.slow_server.queued_to_worked >= t->worked
+               ? DT_HIGH
+               : DT_MEDIUM;
 }
 
 static bool is_slow(struct dt_summary *summary, const struct served *served) {
-    if (served->took.count < dt_limits.slow_server.calls)
+    if (served->took.count < dt_limits.slow_server.calls || is_most(served, &served->deferred))
         return false;
     struct time_of_calls usual = served->took.count >= DT_P99_NUMBERS
                                      ? share_of(served, "p99", 0.99)
                                      : share_of(served, "median", 0.5);
     if (usual.took < dt_limits.slow_server.call)
         return false;
-    bool is_queue = usual.queued != DT_NO_VALUE &&
-                    usual.queued / dt_limits.slow_server.queued_to_worked >= usual.worked;
-    add_slow(summary, served, is_queue ? DT_HIGH : DT_MEDIUM, &usual);
+    add_slow(summary, served, severity_of(served, &usual), &usual);
     return true;
 }
 
@@ -135,7 +176,7 @@ static bool is_slow(struct dt_summary *summary, const struct served *served) {
 static bool has_slow_call(struct dt_summary *summary, const struct served *served) {
     struct time_of_calls longest = longest_of(served);
 
-    if (longest.took < dt_limits.slow_server.single)
+    if (longest.took < dt_limits.slow_server.single || is_most(served, &served->deferred))
         return false;
     add_slow(summary, served, DT_LOW, &longest);
     return true;

@@ -15,6 +15,7 @@
 
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
+#include "model/parts/held_events.h"
 #include "model/parts/scheduling.h"
 #include "model/parts/server_calls/gen_messages.h"
 #include "shared/remote_ids.h"
@@ -25,6 +26,10 @@ enum {
     PENDING_MAX = 100000,
     /* Only a prefix of the request is compared, because a reason may be truncated. */
     COMPARED_OF_REQUEST = 24,
+    /* A process is preempted after 4,000 reductions, which take longer. */
+    SHORTEST_SLICE_NS = 20 * 1000,
+    /* A process that is preempted for longer lacks CPU. */
+    LONGEST_PREEMPTION_NS = 1000 * 1000,
     /* Shorter gaps may be preemption or a timeout of 0, not waiting. */
     SHORTEST_WAIT_NS = 500 * 1000,
 };
@@ -41,7 +46,8 @@ struct server_call {
     struct node *node; /* the node whose table has it */
     uint64_t number;
     char *reference, *request;
-    bool is_alias; /* the reference is an alias */
+    int64_t runnable; /* dt_runnable_ns() of the server when the call began */
+    bool is_alias;    /* the reference is an alias */
     enum next next;
     GList *link, *of_caller, *of_server;
 };
@@ -57,6 +63,10 @@ struct server_calls {
 struct calling {
     GQueue of_others, by_itself;
     int64_t serves_since; /* when it began to work on those of others; DT_NO_VALUE if it has not */
+    int64_t runnable;     /* dt_runnable_ns() then */
+    /* As a server: since when it has stopped in its loop, preempted or waiting; DT_NO_VALUE if it
+       runs or certainly waits. */
+    int64_t may_wait_since;
     /* As a caller: the call whose reply it waits for, NULL if none; when it first stopped to wait;
        when it last started running again, DT_NO_VALUE if it has not. */
     struct server_call *awaited;
@@ -72,7 +82,7 @@ struct calling {
 static struct calling *has_calls(struct process *p) {
     if (!p->calling) {
         p->calling = g_new0(struct calling, 1);
-        p->calling->idled = DT_NO_VALUE;
+        p->calling->idled = p->calling->may_wait_since = DT_NO_VALUE;
     }
     return p->calling;
 }
@@ -134,6 +144,12 @@ static struct server_call *pending(struct node *node, const char *reference) {
     return call;
 }
 
+/* A server begins to work on requests. */
+static void serve(struct process *server) {
+    server->calling->serves_since = server->node->world->now;
+    server->calling->runnable = dt_runnable_ns(server);
+}
+
 static void begin_call(struct node *node, const struct dt_gen_request *request,
                        struct process *server, bool is_delivered) {
     struct process *caller = dt_process_anywhere(node, request->caller);
@@ -155,12 +171,16 @@ static void begin_call(struct node *node, const struct dt_gen_request *request,
                                          .reply = "",
                                          .began = node->world->now,
                                          .delivered = is_delivered ? node->world->now : DT_NO_VALUE,
-                                         .taken = DT_NO_VALUE};
+                                         .taken = DT_NO_VALUE,
+                                         .deferred = DT_NO_VALUE};
+    call->runnable = dt_runnable_ns(server);
     dt_process_ref(caller);
     dt_process_ref(server);
     serving = has_calls(server);
     if (!serving->of_others.length)
-        serving->serves_since = dt_runs(server->seen.state) ? node->world->now : DT_NO_VALUE;
+        serving->serves_since = DT_NO_VALUE;
+    if (!serving->of_others.length && dt_runs(server->seen.state))
+        serve(server);
     call->link = append(&all->by_age, call);
     call->of_caller = append(&has_calls(caller)->by_itself, call);
     call->of_server = append(&serving->of_others, call);
@@ -235,12 +255,77 @@ static bool idles(const struct process *p) {
            (p->calling->idles_in && strcmp(in, p->calling->idles_in) == 0);
 }
 
+/* -- Deferred replies --------------------------------------------------------------- */
+
+/* The functions in which behaviours wait for any message. */
+static const char *const loops[] = {
+    "gen_server:loop/", "gen_statem:loop_receive/", "gen_event:fetch_msg/", "gen_fsm:loop/",
+    "proc_lib:", /* hibernated */
+};
+
+static bool waits_in_loop(const struct process *p) {
+    for (unsigned i = 0; i < G_N_ELEMENTS(loops); i++)
+        if (g_str_has_prefix(dt_stopped_in(p), loops[i]))
+            return true;
+    return false;
+}
+
+/* When the request reached the server, as far as known. */
+static int64_t received(const struct server_call *call) {
+    bool is_reported =
+        call->seen.server->node->has_deliveries && call->seen.delivered != DT_NO_VALUE;
+
+    return is_reported ? call->seen.delivered : call->seen.began;
+}
+
+static void take_call(struct server_call *call) {
+    const struct calling *serving = live(call->seen.server)->calling;
+    bool is_waited_for = serving->serves_since >= received(call);
+
+    call->seen.taken = MAX(serving->serves_since, received(call));
+    call->seen.runnable = is_waited_for ? MAX(serving->runnable - call->runnable, 0) : 0;
+}
+
+/* A server that waits in its loop has taken all requests that had reached it. It leaves their
+   replies to a later message, a timer or another process. A request that was sent just before the
+   server stopped may have come too late for that run. */
+static void defer(struct process *server, int64_t stopped) {
+    struct calling *serving = server->calling;
+
+    if (serving->serves_since == DT_NO_VALUE)
+        return;
+    for (GList *i = serving->of_others.head; i; i = i->next) {
+        struct server_call *call = i->data;
+
+        if (call->seen.deferred != DT_NO_VALUE ||
+            (received(call) >= serving->woken && stopped - received(call) <= DT_ONE_EVENT_NS))
+            continue;
+        take_call(call);
+        call->seen.deferred = stopped;
+    }
+    serving->serves_since = DT_NO_VALUE;
+}
+
+/* A server that is preempted in its loop looks like one that waits there. Preemption comes after a
+   long run, and most preempted processes run again soon. */
+static void stopped_in_loop(struct process *server) {
+    struct calling *serving = server->calling;
+    int64_t now = server->node->world->now;
+
+    if (now - serving->woken < SHORTEST_SLICE_NS)
+        defer(server, now);
+    else
+        serving->may_wait_since = now;
+}
+
 static void stopped(struct process *p) {
     struct calling *calls = p->calling;
     struct server_call *last = g_queue_peek_tail(&calls->by_itself);
 
     if (p->seen.state != DT_STATE_WAITING)
         return;
+    if (waits_in_loop(p))
+        stopped_in_loop(p);
     if (calls->has_replied && !calls->of_others.length)
         calls->idles_in = dt_stopped_in(p);
     calls->has_replied = false;
@@ -259,19 +344,6 @@ static void stopped(struct process *p) {
 
 /* -- Messages ----------------------------------------------------------------------- */
 
-/* A server takes requests one by one: this one after its last reply or, if it was idle, when it ran
-   next. An inferred delivery may be too late, because a server that keeps running takes requests
-   without an event. */
-static int64_t taken(const struct server_call *call) {
-    const struct process *server = live(call->seen.server);
-    bool is_reported = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
-    int64_t received = is_reported ? call->seen.delivered : call->seen.began;
-
-    if (!dt_runs(server->seen.state) || server->calling->serves_since == DT_NO_VALUE)
-        return DT_NO_VALUE;
-    return MAX(server->calling->serves_since, received);
-}
-
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
     char key[DT_REFERENCE];
     struct server_call *call;
@@ -282,10 +354,14 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
     if (from && call->seen.server == &from->seen) {
-        call->seen.taken = taken(call);
+        /* A server takes requests one by one: this one after its last reply or, if it was idle,
+           when it ran next. */
+        if (call->seen.deferred == DT_NO_VALUE && dt_runs(from->seen.state) &&
+            from->calling->serves_since != DT_NO_VALUE)
+            take_call(call);
         from->calling->has_replied = true;
     }
-    live(call->seen.server)->calling->serves_since = node->world->now;
+    serve(live(call->seen.server));
     term = dt_gen_inner(text);
     end_call(call, DT_OUTCOME_REPLY, term);
     g_free(term);
@@ -347,12 +423,16 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
 
 static void began_to_run(struct process *p) {
     struct calling *calls = p->calling;
+    int64_t now = p->node->world->now;
 
-    calls->woken = p->node->world->now;
+    if (calls->may_wait_since != DT_NO_VALUE && now - calls->may_wait_since > LONGEST_PREEMPTION_NS)
+        defer(p, calls->may_wait_since);
+    calls->may_wait_since = DT_NO_VALUE;
+    calls->woken = now;
     if (strcmp(dt_started_in(p), waits_in) != 0)
         leave(calls);
     if (calls->of_others.length && calls->serves_since == DT_NO_VALUE)
-        calls->serves_since = p->node->world->now;
+        serve(p);
 }
 
 void dt_server_calls_scheduled(struct process *p, bool runs) {
