@@ -1,6 +1,7 @@
 """LTTng: the session daemons of this host's users, and the one with which nodes are registered.
 
-Commands to a daemon run as its user. If a user has no daemon, one is started for the time of the recording.
+Commands to a daemon run as its user. Each has a time limit, because a daemon may hang: the command then fails (`do`) or
+goes on without the answer (`attempt`). If a user has no daemon, one is started for the time of the recording.
 """
 import contextlib
 import os
