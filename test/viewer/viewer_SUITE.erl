@@ -27,8 +27,8 @@ groups() ->
      {cluster, [], [far_talks, far_calls, far_label, far_every_sink]},
      {hosts, [], [far_talks, far_calls, far_label, clock_found, clocks_as_recorded]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
-     {damaged, [], [truncated, metadata_damaged, absurd_clocks, absurd_values, other_provider, empty, no_trace,
-                    hostile_texts]},
+     {damaged, [], [truncated, metadata_damaged, absurd_clocks, no_clock, absurd_values, other_provider, empty,
+                    no_trace, hostile_texts]},
      {files, [], [descriptors, two_writers]},
      {files_of_others, [], [folder_of_another, replaced_meanwhile, special_files]},
      {contents, [], [contents, shapes, long_reason]}].
@@ -406,6 +406,23 @@ absurd_clocks(Config) ->
          ok = file:write_file(File, Damaged),
          ?assertMatch(Cpu when Cpu < 3 * Undamaged + 1, test_viewer:cpu_s(?SINKS, Copy), {Field, Value})
      end || {Field, Value} <- [{"freq", "1"}, {"offset_s", "9223372036"}, {"offset", "9000000000000000000"}]].
+
+%% Events without times are skipped.
+no_clock(Config) ->
+    Trace = filename:join(?config(priv_dir, Config), "no_clock"),
+    ok = filelib:ensure_dir(filename:join(Trace, "stream")),
+    ok = file:write_file(filename:join(Trace, "metadata"), <<"/* CTF 1.8 */
+        typealias integer { size = 8; align = 8; signed = false; } := byte;
+        typealias integer { size = 32; align = 8; signed = false; } := word;
+        trace { major = 1; minor = 8; byte_order = be; packet.header := struct { word magic; byte stream_id; }; };
+        stream { id = 0; event.header := struct { byte id; }; };
+        event { id = 0; name = \"org_erlang_dyntrace:process_exit\"; stream_id = 0;
+                fields := struct { string pid; string reason; }; };">>),
+    ok = file:write_file(filename:join(Trace, "stream"),
+                         <<16#C1FC1FC1:32, 0, 0, "<0.9.0>", 0, "normal", 0, 0, "<0.10.0>", 0, "normal", 0>>),
+    {0, Report} = test_viewer:view(report, [], [Trace]),
+    ?assertMatch({match, _}, re:run(Report, "0 events in 0.000 s, 2 others skipped"), Report),
+    [no_crash(Sink, Trace, Config) || Sink <- ?SINKS].
 
 %% Events of another provider are counted, and the output says that they are not Erlang events.
 other_provider(Config) ->

@@ -159,8 +159,7 @@ static struct dt_class *map_class(const bt_event_class *class) {
 
     map->class = class;
     bt_event_class_get_ref(class);
-    if (!find_probe(bt_event_class_get_name(class), &map->probe) ||
-        !bt_stream_class_borrow_default_clock_class_const(stream))
+    if (!find_probe(bt_event_class_get_name(class), &map->probe))
         return map;
     map->is_ours = map_members(map, bt_event_class_borrow_payload_field_class_const(class));
     map->vpid = find_context(class, stream, "vpid");
