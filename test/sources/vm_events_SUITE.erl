@@ -14,7 +14,7 @@ suite() ->
 all() ->
     [as_the_vm_says, for_lttng, thresholds, less_than_required, unsupported, busy_port, busy_connection,
      busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_reported,
-     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port]
+     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port, unanswering_ports]
         ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
                                erlang:function_exported(trace, system, 3)].
 
@@ -607,6 +607,23 @@ unanswering_port(Config) ->
                                            {Of, Name} =:= {Text, <<"test_output_drv">>}
                                    end) || Text <- [text(Port, Config) || Port <- Ports]],
     _ = test_bpftrace:stop(Consumer).
+
+%% At most ten processes wait for ports. If one more port does not answer, the process that has waited longest is killed,
+%% and the process that asks, which is linked to it, goes on.
+unanswering_ports(Config) ->
+    Most = 10,
+    Ports = lists:seq(1, Most + 1),
+    Waiting = call(Config, fun() ->
+                                   Asker = dyntrace_port_asker:new(fun(_, _) -> receive never -> ok end end),
+                                   until_idle(dyntrace_port_asker:ask(Ports, Asker))
+                           end),
+    ?assertEqual(lists:reverse(tl(Ports)), Waiting).
+
+until_idle(Asker) ->
+    case dyntrace_port_asker:poll(Asker, 100) of
+        Polled = {asker, _, none, Waiting} -> ok = dyntrace_port_asker:stop(Polled), [Port || {Port, _} <- Waiting];
+        Polled -> until_idle(Polled)
+    end.
 
 %% On the node: the ports, which have each executed a control, and the time until the answers of the others.
 polled_beside_a_stuck_port(Folder) ->
