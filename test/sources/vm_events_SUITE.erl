@@ -608,8 +608,8 @@ unanswering_port(Config) ->
                                    end) || Text <- [text(Port, Config) || Port <- Ports]],
     _ = test_bpftrace:stop(Consumer).
 
-%% At most ten processes wait for ports. If one more port does not answer, the process that has waited longest is killed,
-%% and the process that asks, which is linked to it, goes on.
+%% At most ten processes wait for ports. If an eleventh port does not answer, the process that has waited longest is
+%% killed. The process that asks is linked to it, and goes on.
 unanswering_ports(Config) ->
     Most = 10,
     Ports = lists:seq(1, Most + 1),
