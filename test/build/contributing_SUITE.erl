@@ -115,8 +115,7 @@ script(Config) ->
 
 %% Records a node that uses the copy. Returns what a report must have: event, process, fields.
 recorded(Recording, Config) ->
-    Node = test_node:start(#{paths => [in_copy("_build/default/lib/dyntrace/ebin", Config)
-                                       | test_node:test_paths()]}),
+    Node = test_node:start(#{paths => [in_copy("_build/default/lib/dyntrace/ebin", Config) | test_node:test_paths()]}),
     try
         ok = test_node:call(Node, fun() -> test_node:started([]) end),
         Groups = test_node:call(Node, fun() -> maps:from_list([{Name, Of} || #{name := Name, event_groups := Of}

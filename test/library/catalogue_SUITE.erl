@@ -81,8 +81,7 @@ files(_) ->
     {ok, Text} = file:read_file(filename:join(Root, "ARCHITECTURE.md")),
     Folders = [Folder || Pattern <- ["c_src/*", "viewer/*", "src/*"], Folder <- filelib:wildcard(Pattern, Root),
                          filelib:is_dir(filename:join(Root, Folder)), not is_built(Folder ++ "/")],
-    ?assertEqual([], [Folder || Folder <- Folders,
-                                re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
+    ?assertEqual([], [Folder || Folder <- Folders, re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
 
 is_built(Path) ->
     lists:any(fun(Part) -> lists:member(Part, ["obj", "__pycache__", "node_modules"]) end, filename:split(Path)).

@@ -478,8 +478,7 @@ attach_to_all(Probes, Config) ->
     test_bpftrace:start(?config(library, Config), Probes, #{located => true, longest => 100}).
 
 listeners(Config) ->
-    [Name || #{name := Name, backends := [usdt]}
-                 <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
+    [Name || #{name := Name, backends := [usdt]} <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
 
 enabled_send(Config) ->
     test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end).

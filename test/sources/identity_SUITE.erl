@@ -494,8 +494,7 @@ nodes(Ours, Visible, Hidden, Later, Config) ->
     [true = call(Config, fun() -> net_kernel:connect_node(Node) end) || Node <- ['b@127.0.0.1', 'c@127.0.0.1']],
     Consumer = attach([node_identity], Config),
     Reported = fun() ->
-                       maps:from_list([{Node, Event}
-                                       || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
+                       maps:from_list([{Node, Event} || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
                end,
     Expected = [node_identity('a@127.0.0.1', Ours, Config), node_identity('b@127.0.0.1', Visible, Config),
                 node_identity('c@127.0.0.1', Hidden, Config)],

@@ -142,8 +142,7 @@ supervisor_and_crash_reports(Config) ->
     {_, #{text := Report, level := <<"error">>}} =
         test_bpftrace:await(Consumer, fun({log, #{pid := Pid}}) -> Pid =:= SupervisorText end),
     ?assertMatch(<<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>, Crash),
-    [?assertMatch({_, _}, binary:match(Report, Part))
-     || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
+    [?assertMatch({_, _}, binary:match(Report, Part)) || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.

@@ -500,8 +500,7 @@ exchange(Flag, Label) ->
                                Echo ! {self(), "hi"},
                                receive {echo, "hi"} -> Began end
                        end),
-    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1},
-     {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
+    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1}, {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
 
 seq_messages(Probe, Flag) ->
     [{Probe, #{label => text_of(Label), from => text(From), to => text(To), previous => Previous,

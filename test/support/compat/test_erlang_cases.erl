@@ -15,8 +15,7 @@ probes() ->
      gc_major__start, gc_minor__start, gc_major__end, gc_minor__end,
      global__function__entry, function__return, bif__entry, bif__return, nif__entry, nif__return] ++
     test_port_cases:probes() ++
-    [process__exit_signal__remote, trace, trace_seq,
-     user_trace__s1, user_trace__i4s4, user_trace__n42].
+    [process__exit_signal__remote, trace, trace_seq, user_trace__s1, user_trace__i4s4, user_trace__n42].
 
 run(message__send) ->
     To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
