@@ -430,7 +430,7 @@ node_killed(Config) ->
                     end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
-    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; what it did until then is recorded")),
+    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; the recording has its events until then")),
     _ = interrupted(Relay),
     Lines = test_viewer:lines(model, [], [Folder]),
     ?assertEqual(100, length([Line || Line <- Lines, re:run(Line, " sent number=.*before_the_end") =/= nomatch])).
@@ -582,7 +582,7 @@ snapshots(Config) ->
     %% One host does not answer: the snapshots of the others are there.
     Some = filename:join(?config(folder, Config), "some"),
     {1, Incomplete} = test_command:run(Prefix, Collect ++ ["-o", Some, "anna", "nobody", "cora"]),
-    ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody has sent no snapshot: no host nobody\n",
+    ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody did not send a snapshot: no host nobody\n",
                                     [multiline])),
     ?assertMatch({match, _}, re:run(Incomplete, "no snapshot from nobody\n  next: the others are in ")),
     ?assertEqual(["anna", "cora"], lists:sort(filelib:wildcard("*", Some))),

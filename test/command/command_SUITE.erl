@@ -1333,7 +1333,7 @@ node_ends(Config) ->
                 || {Name, Args, Expected, Text} <-
                        [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\) has ended after"},
                         {"report", ["--seconds", "100", "-o", Page], 0,
-                         "has ended after [\\d.]+ s; what it did until then is recorded"},
+                         "has ended after [\\d.]+ s; the recording has its events until then"},
                         {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
                         {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
                         {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],

@@ -144,7 +144,7 @@ class Packed(unittest.TestCase):
             with self.subTest(size), mock.patch.object(tarfile.TarFile, "addfile", change):
                 found, left_out = self.packed(Counted())
                 self.assertEqual(expected, found["0-night/ust/events_0"])
-                self.assertEqual(["ust/events_0 (shorter by now, padded with zeros)"] if size < 100000 else [],
+                self.assertEqual(["ust/events_0 (truncated, padded with zeros)"] if size < 100000 else [],
                                  left_out)
             self.write(f"{self.root}/ust/events_0", b"x" * 100000)
 
@@ -159,7 +159,7 @@ class Packed(unittest.TestCase):
             os.mkdir(f"{self.root}/ust")
             os.rename(f"{self.root}/metadata", f"{self.root}/ust/metadata")
             packer.pack(self.root)
-        self.assertEqual(["ust/metadata (moved meanwhile)", "ust/metadata/metadata (moved meanwhile)"],
+        self.assertEqual(["ust/metadata (moved while it was read)", "ust/metadata/metadata (moved while it was read)"],
                          packer.left_out)
         stream.seek(0)
         with tempfile.TemporaryDirectory(prefix="dyntrace-test-") as folder:

@@ -157,7 +157,8 @@ class Row(unittest.TestCase):
         """A script that can't be limited for certain fails, instead of running unlimited."""
         with self.assertRaises(Failure) as raised:
             program_for("mine.bt", "BEGIN {", "pid == 7")
-        self.assertIn("mine.bt can't be limited to one node: line 1 has an end within a block", raised.exception.text)
+        self.assertIn("mine.bt can't be limited to one node: line 1 has an unexpected end of the script",
+                      raised.exception.text)
 
 
 class Condition(unittest.TestCase):

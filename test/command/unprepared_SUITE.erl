@@ -208,8 +208,7 @@ prepared(Config) ->
 
 other_users(Config) ->
     Node = named(Config, []),
-    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)),
-                                   ["load", test_node:os_pid(Node)]),
+    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)), ["load", test_node:os_pid(Node)]),
     ?assertMatch({match, _}, re:run(Output, "belongs to root, and you are nobody")),
     test_node:stop(Node).
 
@@ -471,12 +470,12 @@ call(Node, Module, Function, Args) ->
 load(Node) ->
     Pid = test_node:os_pid(Node),
     {0, Output} = test_command:run(["load", Pid]),
-    {match, [Folder]} = re:run(Output, "has dyntrace now, from its folder (\\S+)", [{capture, all_but_first, list}]),
+    {match, [Folder]} = re:run(Output, "has loaded dyntrace from its folder (\\S+)", [{capture, all_but_first, list}]),
     Folder.
 
 unload(Node) ->
     {0, Output} = test_command:run(["unload", test_node:os_pid(Node)]),
-    ?assertMatch({match, _}, re:run(Output, "is as it was; its folder \\S+ is removed")).
+    ?assertMatch({match, _}, re:run(Output, "has unloaded dyntrace; its folder \\S+ is removed")).
 
 refused(Status, Args, Reason) ->
     {Status, Output} = test_command:run(Args),

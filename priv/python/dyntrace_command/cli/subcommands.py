@@ -145,12 +145,12 @@ SUBCOMMANDS = {
                  help="the column to sort by (default: reductions; with --exact, run)"),
         argument("--rows", type=arguments.rows, metavar="N", help="number of rows (default: the terminal's, else 20)"),
         argument("--exact", action="store_true", help="count every event instead of sampling: run time, messages, "
-                 "garbage collections. A busy node may lose half of its throughput meanwhile")],
+                 "garbage collections. A busy node may lose half of its throughput during that time")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,
         for_seconds(10, "how long to sample (default: 10). A busy node without +JPperf map loses a tenth of its "
-                    "throughput meanwhile, or up to two thirds if it mostly exchanges messages"),
+                    "throughput during that time, or up to two thirds if it mostly exchanges messages"),
         argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU, at most "
                  "1000 (default: 99)"),
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid"),
@@ -239,7 +239,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
     if options.command == "top" and options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
         whole.error(f"top: --sort {options.sort} works only {'without' if options.exact else 'with'} --exact")
     if options.command == "report" and options.load and options.node is None:
-        whole.error("report: --load needs NODE")
+        whole.error("report: --load requires NODE")
     if options.command == "snapshot":
         check_snapshot(options, whole)
     if options.command == "record":

@@ -44,7 +44,7 @@ def read_status_address(elf: bytes) -> Optional[int]:
         if length == 0:
             return None
         if elf[offset:offset + len(STATUS_NOTE)] != STATUS_NOTE:
-            raise ValueError("the library has an unknown kind of status")
+            raise ValueError("the library's status has an unknown type")
         address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
         return int(address)
     except (IndexError, OverflowError, struct.error) as error:
@@ -63,7 +63,7 @@ def read_target(elf: bytes) -> Target:
         libc = "glibc" if b"\0libc.so.6\0" in elf[offset:offset + length] else "musl"
         offset, length = find_section(elf, b".note.dyntrace.nif\0")
         if length == 0 or elf[offset:offset + len(NIF_NOTE)] != NIF_NOTE:
-            raise ValueError("the library does not say for which VM it was built")
+            raise ValueError("the library does not state the VM that it was built for")
         major, minor = struct.unpack_from("<II", elf, offset + len(NIF_NOTE))
         return Target(read_machine(elf), libc, (major, minor))
     except (IndexError, OverflowError, struct.error) as error:

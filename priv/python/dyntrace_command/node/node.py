@@ -190,7 +190,7 @@ def node_of(found: Found) -> Node:
     try:
         return Node(*found)
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Node(found.process, None, "its reader has sent no answer")
+        return Node(found.process, None, "its reader process did not answer")
 
 
 def pick(name: Optional[str]) -> Node:

@@ -99,7 +99,7 @@ class Packer:
         if not are_plain(names):
             return "not a plain name"
         if member.name in self.files | self.folders or above & self.files:
-            return "moved meanwhile"
+            return "moved while it was read"
         try:
             descriptor = entry.open()
         except OSError as error:
@@ -113,12 +113,12 @@ class Packer:
             except ValueError:
                 return "its name is too long, or its size too large"
             if not self.most.take(member.size):
-                return "too large, or one file too many"
+                return "too large, or too many files"
             self.files.add(member.name)
             self.folders |= above
             padded = Padded(file)
             self.tar.addfile(member, padded)  # type: ignore[arg-type]
-        return "shorter by now, padded with zeros" if padded.is_shorter else ""
+        return "truncated, padded with zeros" if padded.is_shorter else ""
 
 
 # -- Unpacking ---------------------------------------------------------------------------------------------------------
