@@ -279,7 +279,7 @@ static bool is_of_memory(const char *unit) {
 }
 
 static void cell_unit(struct dt_columns *c, const char *unit, int64_t value) {
-    if (value == DT_NO_VALUE || value < 0 || !is_of_memory(unit))
+    if (value < 0 || !is_of_memory(unit))
         dt_cell_number(c, value);
     else if (strcmp(unit, "words") == 0)
         dt_cell_words(c, (uint64_t)value);

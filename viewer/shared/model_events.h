@@ -281,7 +281,7 @@ struct dt_exit {
     struct dt_process *process;
     int64_t time;
     const char *reason;         /* text */
-    bool is_crash;              /* not an orderly end: model/entities/ends.h */
+    bool is_crash;              /* not an orderly end: model/entities/exit_reasons.c */
     struct dt_process **linked; /* the processes and ports linked to it, as far as recorded */
     unsigned links;
 };

@@ -2,9 +2,10 @@
 
 #include "shared/json.h"
 #include "summary/findings.h"
+#include "summary/findings/limits.h"
 #include "summary/sorted_rows.h"
 
-enum { VERSION = 1, NS_PER_S = 1000000000 };
+enum { VERSION = 1 };
 
 static void count(GString *to, const char *name, uint64_t value) {
     dt_json_number(to, name, (int64_t)value);
@@ -107,7 +108,7 @@ static void seconds(GString *to, const struct dt_summary *summary) {
         return;
     }
     dt_json_name(to, "seconds");
-    g_string_append_printf(to, "%" PRId64 ".%09" PRId64, ns / NS_PER_S, ns % NS_PER_S);
+    g_string_append_printf(to, "%" PRId64 ".%09" PRId64, ns / DT_NS_PER_S, ns % DT_NS_PER_S);
 }
 
 static void recording(GString *to, const struct dt_summary *summary) {
