@@ -300,7 +300,7 @@ lint: deps-lint deps-page all check-page ## run all linters and formatters: C, P
 	$(REBAR) xref
 	$(REBAR) dialyzer
 
-compile_commands.json: all ## tell clangd how the C sources are compiled
+compile_commands.json: all ## write the compilation database of the C sources, for clangd
 	@{ $(MAKE) -C c_src compile-commands; $(MAKE) -C viewer compile-commands; } | \
 	  sed '1s/^/[/; $$!s/$$/,/; $$s/$$/]/' > $@
 

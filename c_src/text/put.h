@@ -13,7 +13,7 @@ static inline size_t dt_put_room(const struct dt_text *text) {
     return (size_t)(text->buffer + sizeof text->buffer - text->next);
 }
 
-/* Returns false, and leaves the buffer unchanged, if it has no room. */
+/* Returns false, and leaves the buffer unchanged, if it is full. */
 static inline bool dt_put(struct dt_text *text, const char *s, size_t n) {
     if (n >= dt_put_room(text))
         return false;

@@ -60,7 +60,7 @@ calm(Budget = #budget{events = Events}) ->
 info(#budget{paused = Paused, pauses = Pauses, skipped = Skipped, skipped_before = Before}) ->
     #{paused => Paused, pauses => Pauses, skipped => Skipped - Before}.
 
-%% Makes a recording show that it lacks the events of a pause.
+%% Marks in recordings that the events of a pause are missing.
 -spec withheld(budget()) -> #{all_events => string()}.
 withheld(#budget{paused = false}) ->
     #{};

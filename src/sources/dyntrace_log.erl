@@ -36,7 +36,7 @@
 %% The maximum number of list cells of a string that are read.
 -define(STEPS, 8192).
 
-%% Converting a large integer to digits takes quadratic time, whatever the limit of the text is.
+%% Converting a large integer to digits takes quadratic time, regardless of the limit of the text.
 -define(MAX_INTEGER, (1 bsl 8192)).
 
 -define(IS_CHARACTER(C), is_integer(C) andalso C >= 0 andalso

@@ -41,7 +41,7 @@ with_specs(Functions) ->
 for_calls(Functions, Calls) ->
     [{Pattern, dyntrace_match_spec:of_calls(Spec, level(Pattern, Calls))} || {Pattern, Spec} <- with_specs(Functions)].
 
-%% The end of a call of a file function always causes an event, whatever else is traced.
+%% The end of a call of a file function always causes an event, regardless of what else is traced.
 level(files, _) -> exception;
 level(_, Calls) -> Calls.
 
@@ -66,7 +66,7 @@ by_function(Patterns) ->
 as_returned(true) -> [];
 as_returned(Spec) -> Spec.
 
-%% The file functions that no other pattern matches: consumers of calls have not asked for their calls.
+%% The file functions that no other pattern matches: consumers of calls did not request their calls.
 -spec files_alone([traced()]) -> [{Function :: atom(), arity()}].
 files_alone(Functions) ->
     Listed = [Mfa || {Pattern, Spec} <- with_specs(Functions), Pattern =/= files, Spec =/= false,

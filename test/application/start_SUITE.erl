@@ -137,7 +137,7 @@ otp_module_only(Config) ->
     works(Behind, Config),
     test_node:stop(Behind).
 
-%% The library is found beside this module, whatever the folder's name, and never in runtime_tools.
+%% The library is found beside this module, regardless of the folder's name, and never in runtime_tools.
 otp_module_first(Config) ->
     test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Node = start(Config),

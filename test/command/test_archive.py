@@ -17,7 +17,7 @@ GB = 1 << 30
 
 
 class Packed(unittest.TestCase):
-    """Everything that is packed is accepted by the receiver, whatever the owner of a folder does."""
+    """Everything that is packed is accepted by the receiver, regardless of what the owner of a folder does."""
 
     def setUp(self) -> None:
         self.place = new_place(self)

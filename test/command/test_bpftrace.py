@@ -109,8 +109,8 @@ class Row(unittest.TestCase):
         return place_in_row(node)
 
     def test_free(self) -> None:
-        """A free probe is chosen at random. The first one, which scripts use that are started by hand, is chosen
-        last."""
+        """A free probe is chosen at random. The first one is chosen last, because scripts that are started by hand
+        use it."""
         row = {"": False, "1": True, "2": False, "29": False}
         self.assertEqual({"2", "29"}, {self.place(row) for _ in range(100)})
         self.assertEqual("", self.place({"": False, "1": True}))

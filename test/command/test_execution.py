@@ -49,7 +49,7 @@ def kill(pid: int) -> None:
 
 
 class Run(unittest.TestCase):
-    """`run` ends, whatever the program does."""
+    """`run` ends, regardless of what the program does."""
 
     @contextlib.contextmanager
     def within(self, seconds: float) -> Iterator[None]:

@@ -37,7 +37,7 @@ class Causes(unittest.TestCase):
         self.assertEqual([parsed(word) for word in CAUSES], list(CAUSES.values()))
 
     def test_crash(self) -> None:
-        """The filter leaves out all reasons of the table, from whatever process."""
+        """The filter leaves out all reasons of the table, from any process."""
         condition = CAUSES["crash"].filter
         patterns = re.findall(r'reason != "([^"]*)"', condition)
         self.assertEqual(condition, " && ".join(f'reason != "{pattern}"' for pattern in patterns))

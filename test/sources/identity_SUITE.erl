@@ -171,7 +171,7 @@ above(Parent) -> [Above || {parent, Above} <- [process_info(Parent, parent)]].
 identity(Pid, Parent) ->
     {initial_call, Call} = process_info(Pid, initial_call),
     {dictionary, Noted} = process_info(Pid, dictionary),
-    %% In OTP 27 and later, all processes are asked for their notes.
+    %% In OTP 27 and later, the notes of all processes are read.
     Initial = case element(1, Call) =:= proc_lib
                   orelse lists:keymember('$initial_call', 1, Noted) andalso test_trace:has_sessions() of
                   true -> proc_lib:translate_initial_call(Pid);
@@ -272,7 +272,7 @@ fat(Words, N) ->
                          end),
     receive {Pid, fat} -> Pid end.
 
-%% Whatever the notes contain, the dump ends, and each process has a label.
+%% The dump ends, and each process has a label, regardless of what the notes contain.
 hostile_notes(Config) ->
     start([{interval, 10}], Config),
     Notes = [fun() -> lists:seq(1, 1000000) end, fun() -> deep(30000) end, fun() -> [a | b] end,
@@ -326,7 +326,8 @@ given_labels() ->
         Labels -> Labels
     end.
 
-%% Whatever the function does, dumps continue, and info() says what is wrong. Two calls never run at the same time.
+%% Dumps continue regardless of what the function does, and info() reports the error. Two calls never run at the same
+%% time.
 function_of_labels_fails(Config) ->
     start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
     call(Config, fun() -> persistent_term:put(calls, counters:new(1, [])) end),

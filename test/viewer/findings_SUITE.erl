@@ -87,8 +87,8 @@ cases() ->
       [on(Thread, Event) || {Thread, Event} <- [{"1_scheduler", identity(0, ?A, "shop_db")},
                                                 {"1_dirty_io_sche", in(0, ?A)}, {"1_dirty_io_sche", out(600 * ?MS, ?A)},
                                                 {"1_scheduler", in(?S, ?B)}]]},
-     {busy_schedulers, medium, "the schedulers are 93 % busy on average: processes that ran or could run waited for 50 % "
-                               "of that time (inferred)",
+     {busy_schedulers, medium, "the schedulers are 93 % busy on average: processes that ran or could run waited for "
+                               "50 % of that time (inferred)",
       [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
      {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db lost its CPU during a garbage collection that took "
                      "237 ms for 609 words (inferred)",

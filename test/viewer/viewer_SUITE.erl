@@ -126,7 +126,7 @@ server_calls(Config) ->
          Slowest = 1000 * lists:max([Us || {_, Us} <- Known]),
          ?assert(Longest(Mine) =< Slowest, {Slowest, Mine})
      end || Server <- [shop_stock, shop_till, shop_till_2, shop_old_till]],
-    %% Each request takes 5 ms, and the requests of the other customers are served before it.
+    %% Each request takes 5 ms, and the requests of the other customers are handled before it.
     ?assert(Longest([Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows]) >= 10000000).
 
 functions(Config) ->
@@ -522,7 +522,7 @@ special_files(Config) ->
               ?assertEqual({0, <<"regular file\n">>}, test_shell:run("stat -c %F '~ts'", [File]))
       end).
 
-%% A sink writes to descriptors of babeltrace2, whatever they refer to.
+%% A sink writes to descriptors of babeltrace2, regardless of what they refer to.
 descriptors(Config) ->
     Trace = mark_trace(Config),
     {0, Expected} = test_viewer:view(report, [], [Trace]),

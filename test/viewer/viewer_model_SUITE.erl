@@ -1431,8 +1431,8 @@ node_of(Line) ->
     "\"host-" ++ [Letter | _] = value(hostname, Line),
     Letter - $a.
 
-%% Offsets are within the stated uncertainty, however late sends are recorded and whatever the senders did before.
-%% Nothing bounds the sends of the last host, so its own offset is not checked.
+%% Offsets are within the stated uncertainty, however late sends are recorded, and regardless of what the senders did
+%% before. Nothing bounds the sends of the last host, so its own offset is not checked.
 any_reported_late(Config) ->
     [begin
          _ = rand:seed(exsss, Seed),

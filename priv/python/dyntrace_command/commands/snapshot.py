@@ -120,7 +120,7 @@ def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dic
 
 
 def pack_all(tar: tarfile.TarFile, folders: Dict[str, str]) -> None:
-    """Packs the folders, the smallest first. Larger folders get what smaller ones leave of their share."""
+    """Packs the folders, the smallest first. Larger folders get the unused shares of smaller ones."""
     most = Counted()
     for number, folder in enumerate(sorted(folders, key=folder_size)):
         share = most.share_of(len(folders) - number)

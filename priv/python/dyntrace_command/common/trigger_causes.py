@@ -20,7 +20,7 @@ def none_of(field: str, texts: List[str]) -> str:
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# LTTng sees only the reason, so reasons are left out whatever process exits with them.
+# LTTng sees only the reason, so these reasons are left out for all processes.
 NO_CRASH = none_of("reason", list(dict.fromkeys(reason for _, reason in rows("orderly_exits"))))
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 

@@ -28,7 +28,7 @@ class Target(NamedTuple):
 # Cached, because the nodes of a host share their library.
 @functools.lru_cache(maxsize=1)
 def read_semaphores(elf: bytes) -> Dict[int, str]:
-    """Returns {address: provider:name} of the probes with a semaphore; raises nothing but ValueError."""
+    """Returns {address: provider:name} of the probes with a semaphore; raises only ValueError."""
     try:
         offset, length = find_section(elf, b".note.stapsdt\0")
         return dict(notes(elf, offset, offset + length))
@@ -38,7 +38,7 @@ def read_semaphores(elf: bytes) -> Dict[int, str]:
 
 def read_status_address(elf: bytes) -> Optional[int]:
     """Returns the address of the status (see c_src/status.h); None for a library without one, such as that of OTP's own
-    dyntrace. Raises nothing but ValueError."""
+    dyntrace. Raises only ValueError."""
     try:
         offset, length = find_section(elf, b".note.dyntrace\0")
         if length == 0:
@@ -57,7 +57,7 @@ def read_machine(elf: bytes) -> int:
 
 
 def read_target(elf: bytes) -> Target:
-    """Returns the target of a library of this project; raises nothing but ValueError."""
+    """Returns the target of a library of this project; raises only ValueError."""
     try:
         offset, length = find_section(elf, b".dynstr\0")
         libc = "glibc" if b"\0libc.so.6\0" in elf[offset:offset + length] else "musl"

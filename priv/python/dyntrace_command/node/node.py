@@ -107,8 +107,8 @@ class Node:
     # The library
 
     def handle(self) -> str:
-        """Returns a path of the library for tracers. It always leads to the same file, whatever the node's user or
-        container does to names in their file system, and has no character that is special to bpftrace."""
+        """Returns a path of the library for tracers. It always leads to the same file, regardless of what the node's
+        user or container does to names in their file system, and has no character that is special to bpftrace."""
         assert self.library
         library: str = self.library
         if self.descriptor is None:

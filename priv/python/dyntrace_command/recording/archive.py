@@ -56,7 +56,7 @@ def are_plain(names: Sequence[str]) -> bool:
 # -- Packing -----------------------------------------------------------------------------------------------------------
 
 class Padded:  # pylint: disable=too-few-public-methods
-    """A file padded to the size that was asked for: another process may truncate it while it is packed."""
+    """A file padded to its expected size, because another process may truncate it while it is packed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.is_shorter = file, False

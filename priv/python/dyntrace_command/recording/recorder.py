@@ -120,7 +120,7 @@ class Recorder:
             self.triggers.pause()
 
     def write(self, cause: str, node: str, text: str) -> None:
-        """Writes a snapshot. The recorder goes on if the disk is full: there may be space at the next cause."""
+        """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         self.save_count()
         now, self.last, self.more = time.time(), None, 0
         self.rate.tries(now)
