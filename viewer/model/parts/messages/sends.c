@@ -55,6 +55,19 @@ static bool has_left(struct node *node, const struct process *from, const char *
     return true;
 }
 
+static struct message *message_of(struct node *node, struct process *from, const struct receiver *r,
+                                  const char *to, const char *text) {
+    struct message *m = dt_message_new(r->home, node, from, r->process, text);
+
+    m->seen.sent = node->world->now;
+    m->seen.is_dead = r->is_dead;
+    if (r->process && strcmp(r->process->pid, to) == 0)
+        m->seen.to_text = r->process->pid;
+    else
+        m->seen.to_text = m->to_text = g_strdup(to);
+    return m;
+}
+
 /* Handles the first event of a message. Returns NULL if the message is already gone, or if no
    process receives it. */
 static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
@@ -76,14 +89,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
         note_left(node, from, e->message, by_seq_trace);
         return NULL;
     }
-    m = dt_message_new(r.home, node, from, r.process, text);
-    m->seen.sent = node->world->now;
-    m->seen.is_dead = r.is_dead;
+    m = message_of(node, from, &r, e->to, text);
     m->by_seq_trace = by_seq_trace;
-    if (r.process && strcmp(r.process->pid, e->to) == 0)
-        m->seen.to_text = r.process->pid;
-    else
-        m->seen.to_text = m->to_text = g_strdup(e->to);
     if (r.is_dead) {
         DT_EMIT(node->world, sent, &m->seen);
         dt_message_end(node, m);
