@@ -106,12 +106,11 @@ static void process_exited(void *data, const struct dt_exit *exit) {
                    DT_CATEGORY_exit);
     dt_event_name(s->packets, name);
     dt_arg_text(s->packets, DT_ARG_reason, exit->reason);
-    GString *linked = g_string_new("");
+    g_autoptr(GString) linked = g_string_new(NULL);
     for (unsigned i = 0; i < exit->links && linked->len < DT_ARG_MAX; i++)
         g_string_append_printf(linked, "%s%s", i ? ", " : "",
                                dt_tracks_show(s->tracks, exit->linked[i]));
     dt_arg_text(s->packets, DT_ARG_linked, linked->str);
-    g_string_free(linked, true);
     dt_event_end(s->packets);
 }
 
