@@ -16,7 +16,7 @@
                     number := [0..63], serial := [0..63]}
                 | unknown.
 
-%% The nested calls of an asking process, which must show in its stack frames.
+%% The nested calls of an asking process, which must appear in its stack frames.
 -define(DEPTHS, [3, 4, 5, 6]).
 
 %% Sends `{dyntrace_layout, layout()}' to the worker, once. Asynchronous, because dirty schedulers may be busy for a

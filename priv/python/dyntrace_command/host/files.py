@@ -1,4 +1,4 @@
-"""Files that others can reach: reads them safely, and creates files that only their owner can read.
+"""Files that other users can reach: reads them safely, and creates files that only their owner can read.
 
 The folders may belong to a node's user or to a daemon of another user, who may put links, pipes, devices or endless
 files there.
