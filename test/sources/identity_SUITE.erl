@@ -9,7 +9,7 @@
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
 %% Pids that belong to no process.
--define(NOBODY, [<<"<0.32767.8191>">>, <<"<0.268435455.4294967295>">>]).
+-define(NO_PIDS, [<<"<0.32767.8191>">>, <<"<0.268435455.4294967295>">>]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
@@ -839,7 +839,7 @@ recorded_from_the_middle(Config) ->
                        Seen = lists:usort([Pid || {Probe, Event} <- Events, not lists:member(Probe, ?PROBES),
                                                   Pid = <<"<0.", _/binary>> <- maps:values(Event)]),
                        ?assert(length(Seen) > 100),
-                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ ?NOBODY))
+                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ ?NO_PIDS))
                end, Config).
 
 exited_during_a_dump(Events) ->

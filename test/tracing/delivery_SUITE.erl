@@ -126,12 +126,12 @@ receiver_and_senders() ->
     receive {To, tick} -> ok end,
     {test_cases:text(To), test_cases:text(From), test_cases:text(Port)}.
 
-%% Reports to Teller what it receives, in order.
-receiver(Teller) ->
+%% Sends Observer the messages that it receives, in order.
+receiver(Observer) ->
     receive
-        {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Teller);
+        {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Observer);
         last -> ok;
-        Message -> Teller ! {self(), Message}, receiver(Teller)
+        Message -> Observer ! {self(), Message}, receiver(Observer)
     end.
 
 answered(Question, Receiver) ->
@@ -177,15 +177,15 @@ delivered_to_poller(Probes, Config) ->
     [Message || {message_delivery, #{to := Of, message := Message}} <- Events, Of =:= To].
 
 %% Waits for each message, and for one that never arrives. The message `timeout' of a process is not a timeout.
-polls_and_waits(Teller) ->
+polls_and_waits(Observer) ->
     receive first -> ok end,
-    Teller ! {self(), polls},
+    Observer ! {self(), polls},
     receive none -> ok after 0 -> ok end,
     receive none -> ok after 20 -> ok end,
     receive none -> ok after 0 -> ok end,
     self() ! timeout,
     receive timeout -> ok end,
-    Teller ! {self(), polled},
+    Observer ! {self(), polled},
     receive last -> ok end.
 
 %% If the trace flags are set by hand, without the match specification or with a different result, message_delivery does

@@ -36,7 +36,7 @@ cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
      {no_events, high, "the recording has no dyntrace events; other events skipped: 1",
-      [{50, "somebody:else", #{pid => ?A}}]},
+      [{50, "other:function", #{pid => ?A}}]},
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},

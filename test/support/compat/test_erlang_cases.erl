@@ -196,14 +196,14 @@ sized() ->
      {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
 
 erlang_collections(Probe, Tag, Amount) ->
-    {Pid, Told} = collected_alike(),
-    [{Probe, #{p => text(Pid), Amount => get_value(wordsize, Info)}} || {T, Info} <- Told, T =:= Tag].
+    {Pid, Reported} = collected_alike(),
+    [{Probe, #{p => text(Pid), Amount => get_value(wordsize, Info)}} || {T, Info} <- Reported, T =:= Tag].
 
 %% The heap before and after each collection.
 heaps() ->
-    {Pid, Told} = collected_alike(),
+    {Pid, Reported} = collected_alike(),
     [#{p => text(Pid), old_size => Old, new_size => New}
-     || {Old, New} <- pairs([get_value(heap_block_size, Info) || {_, Info} <- Told])].
+     || {Old, New} <- pairs([get_value(heap_block_size, Info) || {_, Info} <- Reported])].
 
 pairs([Start, End | Rest]) -> [{Start, End} | pairs(Rest)];
 pairs([]) -> [].
