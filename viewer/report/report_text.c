@@ -76,7 +76,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
 }
 
 /* Only the first finding of a rule has the hint what to do next. */
-static bool is_next_said(const struct dt_summary *summary, unsigned number) {
+static bool is_next_printed(const struct dt_summary *summary, unsigned number) {
     const struct dt_finding *all = (const struct dt_finding *)(void *)summary->findings->data;
 
     for (unsigned i = 0; i < number; i++)
@@ -97,7 +97,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
 
         g_snprintf(prefix, sizeof prefix, "  %-8s", dt_severity_names[finding->severity]);
         line(to, prefix, finding->text);
-        if (!is_next_said(summary, i))
+        if (!is_next_printed(summary, i))
             line(to, "          next: ", finding->rule->next);
     }
     g_string_append_c(to, '\n');

@@ -249,7 +249,7 @@ static bool is_timeout(const struct dt_traced *trace) {
 
 /* {inet_reply, Port, Result}: all data is written. {inet_async, Port, Ref, ok}: the connection is
    made. */
-static bool says_output(const struct dt_traced *trace) {
+static bool shows_output(const struct dt_traced *trace) {
     const ERL_NIF_TERM *el;
     int size;
 
@@ -262,7 +262,7 @@ static bool says_output(const struct dt_traced *trace) {
 
 /* {Port, {exit_status, Status}} and the replies to requests, which a program's port may send late.
  */
-static bool says_neither(const struct dt_traced *trace) {
+static bool shows_neither(const struct dt_traced *trace) {
     const ERL_NIF_TERM *el, *what;
     int size;
 
@@ -276,11 +276,11 @@ static bool says_neither(const struct dt_traced *trace) {
 }
 
 static bool is_output(const struct dt_traced *trace) {
-    return says_output(trace) && dt_ports_take_ready(trace);
+    return shows_output(trace) && dt_ports_take_ready(trace);
 }
 
 static bool is_input(const struct dt_traced *trace) {
-    return !says_output(trace) && !says_neither(trace) && dt_ports_take_ready(trace);
+    return !shows_output(trace) && !shows_neither(trace) && dt_ports_take_ready(trace);
 }
 
 static enum dt_decoded get_owner(struct dt_traced *trace, struct parts *parts) {

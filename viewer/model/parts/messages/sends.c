@@ -84,7 +84,7 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     if (!text || dt_is_no_receiver(e->to))
         return NULL;
     if (r.process && r.process->seen.kind == DT_PORT)
-        dt_answers_asked(r.process, text);
+        dt_answers_requested(r.process, text);
     if (r.home != node && dt_early_sent(node, from, &r, e)) {
         note_left(node, from, e->message, by_seq_trace);
         return NULL;
