@@ -97,7 +97,7 @@ class Recorder:
             terminal = [0] if may_read_terminal() else []
             ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
             if 0 in ready and not sys.stdin.readline():
-                return
+                break
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
                 self.write(ASKED, self.session.nodes[0].node, "")
