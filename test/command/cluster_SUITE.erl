@@ -304,7 +304,7 @@ one_request(Config) ->
     ?assertEqual(?MESSAGES, length([Line || Line <- Lines, binary:match(Line, <<"->>">>) =/= nomatch]), Lines),
     ?assertEqual(nomatch, re:run(Diagram, "inferred|clocks differ")).
 
-%% A report of one node includes the calls from other nodes, because that node says that it is connected to them.
+%% A report of one node includes the calls from other nodes, because that node reports its connections.
 report_of_one(Config) ->
     Cluster = ?config(cluster, Config),
     Command = test_command:start(test_cluster:on("anna", Cluster),

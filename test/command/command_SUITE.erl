@@ -440,7 +440,7 @@ recording_of_two(Config) ->
                  lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes])),
     [test_node:stop(Node) || Node <- [Other, Third]].
 
-%% Four commands at once on one node. Whatever ends a command, its session is removed and its recording is complete.
+%% Four commands at once on one node. However a command ends, its session is removed and its recording is complete.
 no_session_is_left(Config) ->
     Daemon = test_lttng:start_daemon(),
     Commands = [{Signal, Folder, test_command:start(["record", ?config(os_pid, Config), "-o", Folder])}

@@ -24,7 +24,7 @@ init_per_suite(Config) ->
 end_per_suite(_) ->
     ok.
 
-%% Root's daemon would also serve that user's node.
+%% That user's node would also register with root's daemon.
 init_per_testcase(Case, Config) when ?IS_OF_NOBODY(Case) ->
     Config;
 init_per_testcase(Case, Config) ->
@@ -169,7 +169,7 @@ storm_and_restart(Config) ->
 
 %% -- Failures and attacks --------------------------------------------------------------------------
 
-%% A full disk is reported once, and the recorder goes on. The end of the daemon ends the recorder, but not the node.
+%% A full disk is reported once, and the recorder continues. The end of the daemon ends the recorder, but not the node.
 full_disk_and_lost_daemon(Config) ->
     Disk = filename:join(?config(folder, Config), "disk"),
     ok = filelib:ensure_path(Disk),

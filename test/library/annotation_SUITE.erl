@@ -313,7 +313,7 @@ tags_travel_to_nodes(_) ->
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
 
-%% A sequential trace token of the program is unchanged, whatever happens to tags.
+%% A sequential trace token of the program is unchanged, regardless of what happens to tags.
 tokens_of_the_program(Config) ->
     {Before, After, Received} =
         call(Config, fun() ->

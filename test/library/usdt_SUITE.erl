@@ -50,7 +50,7 @@ with_node(Config) ->
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
-%% A test fails if an event could not be decoded, whatever else it checked.
+%% A test fails if an event could not be decoded, regardless of its other checks.
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     Info = test_node:call(Node, fun dyntrace:info/0),

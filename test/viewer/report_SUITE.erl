@@ -270,7 +270,7 @@ other_events(Config) ->
     ?assertMatch([_, <<"0.000001  process__hibernate  <0.90.0>  p: <0.90.0>, mfa: erlang:hibernate/3">>],
                  [string:trim(Line) || Line <- table("Other events", text(Events, [], Config))]).
 
-%% The steps add up to the events, whatever their length.
+%% The steps add up to the events, regardless of their length.
 load(Config) ->
     Report = report([[in(N * 1000000, ?A, "a:b/1"), send(N * 1000000 + 10, ?A, ?B, "m"),
                       out(N * 1000000 + 250000, ?A, "a:b/1")] || N <- lists:seq(1, 2000)], Config),
