@@ -8,7 +8,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,
+    [no_consumer, without_library, wrong_arguments, wrong_arguments_when_wanted,
      spans, a_span_inside_another, requests, a_request_ends, long_strings, hostile_strings,
      tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spread_tag_taken_away, spreading_is_restored,
      every_label, past_the_sixth_argument, sizes_are_bounded, any_arguments_when_wanted].
@@ -28,7 +28,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Off -----------------------------------------------------------------------------------
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual([false], call(Config, fun answers/0)),
     ?assertEqual({result, 17}, call(Config, fun() -> dyntrace:span(off, fun() -> {result, 17} end) end)).
 

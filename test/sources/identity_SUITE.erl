@@ -16,7 +16,7 @@ suite() ->
 
 all() ->
     [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
-     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens,
+     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, no_consumer,
      second_session, second_tracer, tracers_in_the_row, row_alone, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
@@ -519,7 +519,7 @@ node_identity(Name, Node, Config) ->
 
 %% -- Dumps -------------------------------------------------------------------------------------
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual({error, not_started}, call(Config, fun dyntrace:dump/0)),
     start([{interval, 10}], Config),
     ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
@@ -777,7 +777,7 @@ budget_is_spent(Config) ->
 
 %% Processes are asked once. After that they still hibernate, with the same heap; later dumps do not wake them.
 hibernating_processes(Config) ->
-    start([{interval, 10}, {processes, [test_nobody]}], Config),
+    start([{interval, 10}, {processes, [test_absent]}], Config),
     Pids = call(Config, fun() -> [proc_lib:spawn(?MODULE, hibernated, []) || _ <- lists:seq(1, 100)] end),
     Hibernate = fun() -> [Pid || Pid <- Pids, process_info(Pid, current_function) =/=
                                      {current_function, {erlang, hibernate, 3}}] end,
