@@ -12,11 +12,9 @@ suite() ->
 %% one takes longer than a test.
 all() ->
     [{group, by_probe},
-     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
-     two_consumers, nobody_attached, consumer_killed,
-     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, port_of_another_node,
-     terms_of_every_type, long_texts_are_cut, hostile_calls,
-     long_names].
+     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only, two_consumers,
+     no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers,
+     port_of_another_node, terms_of_every_type, long_texts_are_cut, hostile_calls, long_names].
 
 groups() ->
     [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
@@ -128,7 +126,7 @@ two_consumers(Config) ->
     ?assertEqual([], listeners(Config)).
 
 %% Everything is traced, but no consumer is attached: no probe fires, no message is sent, memory does not grow.
-nobody_attached(Config) ->
+no_consumer(Config) ->
     Fed = [Probe || #{name := Probe, events := [_ | _]} <- dyntrace:probes()],
     Run = fun() -> [test_cases:run(Probe) || Probe <- test_cases:probes(), lists:member(Probe, Fed)] end,
     {Before, After, Mailboxes} =
