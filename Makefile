@@ -54,7 +54,7 @@ musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
 	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
-demo: deps-demo all ## record a small live system, print its events as a story (VERBOSE=1: all), render it
+demo: deps-demo all ## record a small live system, narrate its events (VERBOSE=1: print all), render the recording
 	@mkdir -p $(DEMO)
 	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main

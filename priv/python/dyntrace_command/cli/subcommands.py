@@ -104,7 +104,7 @@ SUBCOMMANDS = {
     "unload": Subcommand("undo `dyntrace load`", [UNPREPARED], "load.unload"),
     "run": Subcommand("run a bpftrace script on a node; without a script, list the shipped ones", [
         argument("script", nargs="?", metavar="SCRIPT", help="the name of a shipped script, or the path of a file, "
-                 "which has a /; arguments after -- go to the script"),
+                 "which has a /; arguments after -- are passed to the script"),
         NODE,
         for_seconds(None, "end after N seconds (default: at Ctrl-C)")],
         "run.run"),
