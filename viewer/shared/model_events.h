@@ -153,6 +153,8 @@ struct dt_interval {
                           unknown */
 };
 
+enum { DT_BYTES_PER_WORD = 8 };
+
 /* The longest expected duration of a collection of this many words. On a machine with twice as many
    busy threads as CPUs, the slowest collections of 10^5 words and more took 22 ns per word. */
 static inline int64_t dt_collection_ns(uint64_t words) {
