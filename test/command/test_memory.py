@@ -170,7 +170,7 @@ class StatusOfNode(Boundary):
         with self.assertRaisesRegex(ValueError, "being written"):
             self.says(b"node: a@b\n", version=3)
         self.evil.has("/lib/dyntrace.so", library([status_note(SEMAPHORE, 7)], b".note.dyntrace"))
-        with self.assertRaisesRegex(ValueError, "an unknown kind"):
+        with self.assertRaisesRegex(ValueError, "an unknown type"):
             self.says(b"node: a@b\n")
         for address in (2**40, 2**63, 2**64 - 1):
             self.evil.has("/lib/dyntrace.so", library([status_note(address)], b".note.dyntrace"))
