@@ -131,7 +131,7 @@ static void port(struct dt_columns *c, const struct dt_summary *summary, const v
         dt_columns_text(c, "");
     else
         dt_cell_bytes(c, port->activity->bytes_out);
-    dt_cell_ns(c, dt_activity_ns(port, DT_RECORDED_SCHEDULING, port->activity->run));
+    dt_cell_ns(c, dt_activity_ns(port, port->activity->run));
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */
