@@ -23,11 +23,13 @@
 
 -opaque budget() :: #budget{}.
 
+%% Events per second.
 -spec new(pos_integer() | infinity) -> budget().
 new(Events) ->
     Skipped = dyntrace:skipped(),
     refill(#budget{events = Events, skipped = Skipped, skipped_before = Skipped}).
 
+%% Called at each poll of the worker: begins a pause, ends it, or replenishes the budget.
 -spec poll(budget()) -> budget().
 poll(Budget = #budget{events = infinity}) ->
     Budget;

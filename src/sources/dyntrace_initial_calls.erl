@@ -105,6 +105,7 @@ ask(Calls = #calls{idle = [Asker | Idle], fat = [Pid | Fat], fat_asker = none}) 
 ask(Calls) ->
     Calls.
 
+%% Handles the answer of an asker; `ignored': the message is not an answer.
 -spec message(term(), calls()) -> {answer, pid(), identity(), calls()} | {no_answer, calls()} | ignored.
 message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, fat = Fat, fat_asker = FatAsker}) ->
     FatAsks = case FatAsker of
@@ -147,6 +148,7 @@ purge(Dump, #calls{table = Table}) ->
 
 -define(BATCH, 100).
 
+%% Removes one batch.
 -spec purge(purge()) -> purge() | done.
 purge({Dump, Table, start}) ->
     true = ets:safe_fixtable(Table, true),

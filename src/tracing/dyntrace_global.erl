@@ -152,6 +152,7 @@ class_in(_) -> unknown.
 now_ms() ->
     erlang:monotonic_time(millisecond).
 
+%% The process that reads the tracer of one process, which may take long.
 -spec exit_tracer_of(pid()) -> no_return().
 exit_tracer_of(Pid) ->
     exit({tracer, tracer_of(Pid)}).

@@ -20,6 +20,7 @@
 %% Its exported functions that do not work on files, except the internal ones.
 -define(NO_FILES, [module_info, on_load, start, file_desc_to_ref, get_handle, is_translatable]).
 
+%% The patterns of the option `functions', without match specifications.
 -spec patterns([traced()]) -> [pattern()].
 patterns(Functions) ->
     [Pattern || {Pattern, _} <- with_specs(Functions)].
