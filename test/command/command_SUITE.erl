@@ -265,7 +265,7 @@ exits(Count, Reason) ->
      || _ <- lists:seq(1, Count), {_, Ref} <- [spawn_monitor(fun() -> exit(Reason) end)]],
     ok.
 
-%% Arguments after -- go to the script.
+%% Arguments after -- are passed to the script.
 script_arguments(Config) ->
     Script = filename:join(?config(folder, Config), "mine.bt"),
     ok = file:write_file(Script, "BEGIN { printf(\"arguments: %s %d\\n\", str($2), $3); exit(); }\n"
