@@ -18,8 +18,6 @@
 %% The keeper
 -export([keep/1]).
 -export([remove_leftover/0]).
-%% Texts
--export([text/2]).
 
 %% The id of the handler.
 -define(ID, dyntrace).

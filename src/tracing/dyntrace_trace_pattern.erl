@@ -3,8 +3,7 @@
 %% not be configured.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, configured/1, for_calls/2, functions/1, by_function/1, as_returned/1, files_alone/1, first/1,
-         version/1]).
+-export([patterns/1, configured/1, for_calls/2, by_function/1, as_returned/1, files_alone/1, first/1, version/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'} | files.
 %% '_' is any function, or any arity. `files': the functions that work on files.
