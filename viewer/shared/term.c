@@ -20,7 +20,8 @@ static const char *atom(const char *s) {
     return s;
 }
 
-const char *dt_term_end(const char *term) {
+/* Returns the end of a term: the comma or bracket after it, or the end of the text. */
+static const char *end_of(const char *term) {
     int depth = 0;
 
     while (*term) {
@@ -54,7 +55,7 @@ static void put_tuple(GString *to, const char *s) {
     while (*++s && *s != '}') {
         const char *element = s;
 
-        s = dt_term_end(s);
+        s = end_of(s);
         if (to->len == 1)
             put_kind(to, element, s);
         else

@@ -9,6 +9,3 @@ void dt_term_shape(const char *request, char *shape, size_t size);
 /* A text with the numbers of references, pids and ports removed: #Ref<0.1.2.3> -> #Ref<..>. To be
    freed by g_free. */
 char *dt_term_fold(const char *text);
-
-/* Returns the end of a term: the comma or bracket after it, or the end of the text. */
-const char *dt_term_end(const char *term);
