@@ -31,7 +31,7 @@ import time
 import types
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, NoReturn, Optional, Sequence
 
-from dyntrace_command.common.failures import FAILURES, Failure
+from dyntrace_command.common.failures import FAILURES, Failure, reason
 from dyntrace_command.host.process import Identity, Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -355,7 +355,7 @@ def described(error: Exception) -> List[Any]:
     if isinstance(error, Failure):
         return ["Failure", error.key, {name: str(value)[:TEXT_MOST] for name, value in error.values.items()}]
     if isinstance(error, OSError):
-        return ["OSError", error.errno or 0, (error.strerror or str(error))[:TEXT_MOST]]
+        return ["OSError", error.errno or 0, reason(error)[:TEXT_MOST]]
     if isinstance(error, MemoryError):
         return ["ValueError", "it has too much data to read"]
     return ["ValueError", (str(error) or type(error).__name__)[:TEXT_MOST]]

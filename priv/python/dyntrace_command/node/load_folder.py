@@ -14,6 +14,7 @@ import re
 import stat
 from typing import Dict, Iterator, List, Optional, Pattern, Sequence, Set
 
+from dyntrace_command.common.failures import reason
 from dyntrace_command.common.terminal import size
 from dyntrace_command.host.files import MB, closing
 from dyntrace_command.host.process import Process
@@ -54,7 +55,7 @@ def why_not(inside: Container, parent: str) -> Optional[str]:
             free = about.f_bavail * about.f_frsize
             return None if free >= NEEDED else f"it has {size(free)} free"
     except OSError as error:
-        return error.strerror or str(error)
+        return reason(error)
 
 
 class Place:
