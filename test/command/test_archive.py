@@ -214,7 +214,3 @@ class Sent(unittest.TestCase):
             folders, failures = snapshot.written([(daemon, name) for name in ("good", "bad", "l" * 300)], place)
             self.assertEqual(["good", "l" * 300], list(folders.values()))
             self.assertEqual(["lttng"], [failure.key for failure in failures])
-
-
-if __name__ == "__main__":
-    unittest.main()

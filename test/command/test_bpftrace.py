@@ -362,7 +362,3 @@ class SampledFrames(unittest.TestCase):
             self.assertTrue(self.top.due())
             self.assertRegex(self.top.lines(9)[0], "  80 processes, schedulers 30 %, run queue 2, memory 15.8 MB" +
                              (", 3000 reductions" if at else "") + "$")
-
-
-if __name__ == "__main__":
-    unittest.main()

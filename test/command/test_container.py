@@ -220,7 +220,3 @@ class Texts(Boundary):
         for port in (-1, 0, 65536, 2**70):
             with self.subTest(port):
                 self.assertEqual({}, epmd_names(port))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -159,7 +159,3 @@ class Streams(unittest.TestCase):
                 came.append(True)
                 self.assertEqual(b"x\n", stream.read())
                 process.kill()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -176,7 +176,3 @@ class StatusOfNode(Boundary):
             self.evil.has("/lib/dyntrace.so", library([status_note(address)], b".note.dyntrace"))
             with self.subTest(address), self.assertRaises((ValueError, OSError)):
                 self.says(b"node: a@b\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,13 +3,12 @@ import contextlib
 import os
 import socket
 import struct
-import tempfile
 import threading
 import unittest
 from typing import Callable, Dict, List, Sequence, Tuple
 from unittest import mock
 
-from hostile import Pretender
+from hostile import Pretender, new_place
 
 from dyntrace_command.common.external_terms import Atom
 from dyntrace_command.common.failures import Failure
@@ -27,9 +26,7 @@ class Reach(unittest.TestCase):
     """A node with texts that a test chooses."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.evil = Pretender(os.path.join(new_place(self), "process"))
         self.environment: Dict[str, str] = {}
 
     def node(self, *arguments: str) -> Node:
@@ -204,7 +201,3 @@ class Nodes(unittest.TestCase):
                 connection.call("erlang", "node", Atom("x"), seconds=2)
             own.close()
             other.close()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -92,7 +92,3 @@ def described(place: str, component: str) -> Dict[str, str]:
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
     found: Set[Tuple[str, str]] = set(re.findall(r'^ +(\w+) \((.*?)(?:, "[^"]*" if it is not given)?\)$', text, re.M))
     return dict(found)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -136,7 +136,3 @@ class Lines(unittest.TestCase):
         """Both ends of a message match, even if one end has less of its text."""
         ends = steps_of(f"send 1 <5> b {'x' * 100}", f"receive 2 <5> <6> {'x' * 63}")
         self.assertEqual(ends[0].message(), ends[1].message())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -277,7 +277,3 @@ class Identities(unittest.TestCase):
             isolated(process, lambda: 1)
         with mock.patch.object(Process, "has_ended", return_value=True), self.assertRaises(ProcessLookupError):
             isolated(process, lambda: 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -237,7 +237,3 @@ class Folders(unittest.TestCase):
             with open(os.path.join(path, "cause.json"), "w", encoding="utf-8") as file:
                 file.write(text)
             self.assertEqual(snapshots(self.folder), [], text)
-
-
-if __name__ == "__main__":
-    unittest.main()
