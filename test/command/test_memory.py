@@ -1,7 +1,6 @@
 """The memory at the addresses of a library's notes: semaphores and status."""
 import os
 import struct
-import unittest
 from typing import List, Optional
 from unittest import mock
 
