@@ -197,7 +197,6 @@ struct dt_frame {
     int64_t own;     /* ns without callees */
     int64_t waited;  /* ns of the call in which the process did not run; DT_NO_VALUE if that is
                         unknown */
-    void *of_sink;
 };
 
 enum dt_matched {
