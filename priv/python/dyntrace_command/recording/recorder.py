@@ -177,7 +177,7 @@ class Recorder:
         for node, began in list(self.unsure.items()):
             if now - began > FOLLOWS_S:
                 del self.unsure[node]
-                self.tell_untraced(node)
+                self.report_untraced(node)
 
     def find_again(self) -> None:
         """Replaces nodes that have ended by new ones of the same name and user."""
@@ -192,7 +192,7 @@ class Recorder:
             self.unsure[new] = time.monotonic()
             announce(f"dyntrace: {new.show()} is back, and recorded again")
 
-    def tell_untraced(self, node: Node) -> None:
+    def report_untraced(self, node: Node) -> None:
         """Reports the causes that the node can't trace."""
         status = status_now(node)
         if status.said("following") == "off":
