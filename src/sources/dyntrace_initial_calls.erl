@@ -126,11 +126,11 @@ answered(Pid, Answer, Calls = #calls{table = Table}) ->
         {_, undefined} ->
             {no_answer, Calls};
         {{Known, Label}, {initial_call, Call}} ->
-            _ = ets:update_element(Table, Pid, [{2, Known}, {3, kept(Label)}]),
+            _ = ets:update_element(Table, Pid, [{2, Known}, {3, cached(Label)}]),
             {answer, Pid, {known(Known, Call), Label}, Calls}
     end.
 
-kept(Label) ->
+cached(Label) ->
     case erlang:external_size(Label) > ?MAX_LABEL of
         true -> ?CUT;
         false -> Label
