@@ -118,7 +118,8 @@ SUBCOMMANDS = {
                  "may be repeated"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most N snapshots per hour, "
                  f"minute or day (default: {AT_MOST})"),
-        argument("--keep", type=arguments.snapshot_count, metavar="N", help=f"keep the N latest snapshots (default: {KEEP})"),
+        argument("--keep", type=arguments.snapshot_count, metavar="N",
+                 help=f"keep the N latest snapshots (default: {KEEP})"),
         argument("--detach", action="store_true", help="with --when: continue in the background, and write "
                  "messages to recorder.log in the folder"),
         events(), FUNCTIONS,
