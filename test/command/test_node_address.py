@@ -15,6 +15,7 @@ from dyntrace_command.common.failures import Failure
 from dyntrace_command.host.distribution import Connection, Refused
 from dyntrace_command.host.elf import Target
 from dyntrace_command.host.process import Listener, Process, ip_address
+from dyntrace_command.node import node as node_module
 from dyntrace_command.node.container import Container, Mapping
 from dyntrace_command.node.description import erl_arguments, libc_of
 from dyntrace_command.node.loading import Plan, check_node
@@ -131,6 +132,13 @@ class Reach(unittest.TestCase):
         connection, build = mock.Mock(call=mock.Mock(return_value=list(b"2.16"))), mock.Mock(target=Target(62, "glibc",
                                                                                                           (2, 17)))
         self.fails("load_old_nif", check_node, node, build, connection)
+
+    def test_no_library(self) -> None:
+        """The child that opens the library was killed."""
+        node = self.node()
+        node.library = "/dyntrace.so"
+        with mock.patch.object(node_module, "isolated", side_effect=ValueError("its reader was ended")):
+            self.fails("not_readable", node.handle)
 
     def test_libc(self) -> None:
         """glibc before and after 2.34, musl with and without Alpine's link; a static library."""

@@ -112,8 +112,12 @@ class Node:
         assert self.library
         library: str = self.library
         if self.descriptor is None:
-            self.descriptor, = isolated(
-                self.process, lambda: Answer(None, [self.inside.open_regular(library)])).descriptors
+            try:
+                self.descriptor, = isolated(
+                    self.process, lambda: Answer(None, [self.inside.open_regular(library)])).descriptors
+            except ValueError as error:
+                # Its child was killed, or has sent no descriptor.
+                raise Failure("not_readable", pid=self.pid, name=self.node, why=error) from None
         if not self.lives():
             raise Failure("node_gone", pid=self.pid, name=self.node)
         return f"/proc/{os.getpid()}/fd/{self.descriptor}"
