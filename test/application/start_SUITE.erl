@@ -21,8 +21,7 @@ init_per_testcase(Test, Config) ->
     {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts'", [Built, Built, Dir]),
     [{folder, Folder}, {dir, Dir}, {boot, boot(Folder, Dir)} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% OTP's runtime_tools, if installed, is before this application, and embedded mode loads its module first.
 boot(Folder, Dir) ->

@@ -21,10 +21,9 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one,
-     relay_on_loopback, relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills,
-     network_down,
-     snapshots, hostile_hosts].
+    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one, relay_on_loopback,
+     relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills, network_down, snapshots,
+     hostile_hosts].
 
 init_per_suite(Config) ->
     _ = test_require:tool(test_cluster:missing(), Config),
@@ -48,8 +47,7 @@ init_per_testcase(Case, Config) ->
     ok = file:make_dir(Folder),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 connect(Cluster) ->
     Nodes = [test_cluster:call(Host, Cluster, fun() -> erlang:node() end) || Host <- ?HOSTS],

@@ -12,14 +12,11 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, withheld, one_of_two, later_node,
-     later_node_in_a_namespace, top, top_exact, top_on_a_terminal, request,
+    [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user, scripts, run_script, script_arguments,
+     withheld, one_of_two, later_node, later_node_in_a_namespace, top, top_exact, top_on_a_terminal, request,
      request_through_processes, next_request, next_request_of_casts, default_report, unprivileged, failures,
-     without_tracefs, hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
-     killed, stopped, interrupted_twice, old_python, from_the_node_without_python, from_the_node_wrongly,
-     wrong_arguments, help, versions,
-     installed,
+     without_tracefs, hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node, killed, stopped, interrupted_twice,
+     old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, versions, installed,
      {group, with_a_daemon}].
 
 %% A case outside this group may start a daemon for its recording. Nodes register with such a daemon only after seconds.

@@ -20,8 +20,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     _ = Case =:= recorder andalso test_require:tool(test_lttng:missing(), Config),

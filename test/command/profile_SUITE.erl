@@ -30,8 +30,7 @@ init_per_testcase(Case, Config) ->
     ok = filelib:ensure_path(Folder),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% Shares are within 5 points, and each path is complete, from the process to the loop. The VM's own work for a process,
 %% such as scheduling it, has no stack.

@@ -21,8 +21,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing, Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% That user's node would also register with root's daemon.
 init_per_testcase(Case, Config) when ?IS_OF_NOBODY(Case) ->
@@ -333,8 +332,7 @@ hostile_snapshot(_) ->
       fun(Home, Node) ->
               Recorder = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "-o", Home ++ "/memory"]),
               ok = test_command:await("are kept in memory", Recorder),
-              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list",
-                                             [test_command:as_nobody(Home ++ "/home")]),
+              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list", [test_command:as_nobody(Home ++ "/home")]),
               {match, [Session]} = re:run(Sessions, "dyntrace-[-\\w]+", [{capture, first, list}]),
               Attack = attack(filename:join(Home, "tmp/dyntrace-*/0-" ++ Session), "packed", Home),
               Folder = filename:join(Home, "collected"),

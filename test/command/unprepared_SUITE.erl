@@ -11,8 +11,7 @@ suite() ->
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
      is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
-     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report,
-     report_of_prepared].
+     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report, report_of_prepared].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -21,8 +20,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing, Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% Each case has its own epmd, and leaves no folder behind.
 init_per_testcase(Case, Config) ->

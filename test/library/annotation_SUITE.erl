@@ -86,8 +86,7 @@ wrong() ->
 wrong_arguments(Config) ->
     [begin
          Says = call(Config, fun() -> shell_says(Function, Args) end),
-         ?assertMatch({Function, Position, _},
-                      {Function, Position, match(Why, Says, Function, Args, Position)})
+         ?assertMatch({Function, Position, _}, {Function, Position, match(Why, Says, Function, Args, Position)})
      end || {Function, Args, Position, Why} <- wrong()].
 
 match(Why, Says, Function, Args, Position) ->
@@ -228,8 +227,7 @@ hostile_strings(Config) ->
 sent(Strings, Config) ->
     Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
     [] = call(Config, fun() ->
-                              [String || String <- Strings() ++ ["the end"],
-                                         true =/= dyntrace:user_trace_s1(String)]
+                              [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)]
                       end),
     _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
     [Text || {_, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the end">>].

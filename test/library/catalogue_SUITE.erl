@@ -9,11 +9,9 @@ all() ->
 
 init_per_testcase(bpftrace_lists_them, Config) ->
     test_require:tool(test_bpftrace:missing(), Config);
-init_per_testcase(_, Config) ->
-    Config.
+init_per_testcase(_, Config) -> Config.
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% One note per probe, with one site and its own semaphore, and per argument an operand of the field's size and sign.
 notes(_) ->

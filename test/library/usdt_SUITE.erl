@@ -29,14 +29,12 @@ init_per_group(Probe, Config) ->
 
 end_per_group(by_probe, Config) ->
     test_node:stop(?config(node, Config));
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(alone, Config) ->
     Config;

@@ -21,8 +21,7 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- Values --------------------------------------------------------------------------------
 

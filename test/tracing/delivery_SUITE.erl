@@ -24,19 +24,16 @@ groups() ->
     [{Backend, [senders, polls, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]}
      || Backend <- [usdt, lttng]].
 
-init_per_suite(Config) ->
-    Config.
+init_per_suite(Config) -> Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(lttng, Config) ->
     [{backend, lttng} | test_require:tool(test_lttng:missing(), Config)];
 init_per_group(usdt, Config) ->
     [{backend, usdt} | Config].
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 init_per_testcase(_, Config) ->
     case ?config(backend, Config) of

@@ -18,12 +18,10 @@ suite() ->
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
      values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
-     sequential_tracing,
-     other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
-     worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, unfollowed, call_budget, cleared_alone,
-     calls_of_the_consumer_before, no_generated_functions, files, files_beside_functions, shapes,
-     attached_again_and_again, hundreds_of_times].
+     sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
+     what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
+     budget, unfollowed, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions, files,
+     files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 

@@ -20,8 +20,7 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% Each rule of docs/findings.md matches where it applies, with the given severity and text.
 rules(Config) ->

@@ -36,8 +36,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_require:first([fun test_viewer:missing/0, fun test_lttng:missing/0]), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% The story is recorded once.
 init_per_group(story, Config) ->
@@ -62,11 +61,9 @@ init_per_group(files_of_others, Config) ->
         {0, <<"0\n">>} -> Config;
         _ -> {skip, "it requires root"}
     end;
-init_per_group(_, Config) ->
-    Config.
+init_per_group(_, Config) -> Config.
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% -- A recorded story ----------------------------------------------------------------------------
 

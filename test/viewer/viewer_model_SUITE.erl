@@ -36,8 +36,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- Processes -----------------------------------------------------------------------------------
 
