@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user, scripts, run_script, script_arguments,
+    [nodes, late_name, own_name, no_nodes, several_nodes, other_user, scripts, run_script, script_arguments,
      withheld, one_of_two, later_node, later_node_in_a_namespace, top, top_exact, top_on_a_terminal, request,
      request_through_processes, next_request, next_request_of_casts, default_report, unprivileged, failures,
      without_tracefs, hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node, killed, stopped, interrupted_twice,
