@@ -2,7 +2,7 @@
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from dyntrace_command.common.events import matching
+from dyntrace_command.common.events import PROVIDER, matching
 from dyntrace_command.common.tables import rows
 
 
@@ -34,7 +34,7 @@ CAUSES = {cause.name: cause for cause in [
 ]}
 
 MARK = re.compile(r"mark:([\w.@:/-]{1,200})")
-FILTERED = re.compile(r"(?:org_erlang_dyntrace:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
+FILTERED = re.compile(rf"(?:{PROVIDER}:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
 
 
 def parsed(text: str) -> Optional[Cause]:

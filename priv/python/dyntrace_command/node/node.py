@@ -19,7 +19,6 @@ from dyntrace_command.node.description import NOT_READABLE, More
 from dyntrace_command.node.status import Status
 from dyntrace_command.node.survey import Found, Survey, all_processes
 
-PROVIDER = "org_erlang_dyntrace"
 # Fields that are unknown if the process can't be read.
 FIELDS = ("library", "status", "node", "otp", "container", "version", "consumers")
 
