@@ -225,6 +225,13 @@ thresholds(Config) ->
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
+%% Starts the application, and attaches to probes of the system monitor.
+observed(Probes, Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach(Probes, Config),
+    until_following(sources, [system_monitor], Config),
+    Consumer.
+
 %% The worker may have polled before the consumer has attached all probes.
 until_monitored(Events, Config) ->
     test_wait:until("these events are set", Events, fun() -> call(Config, fun test_autotracer:monitored/0) end).
@@ -264,9 +271,7 @@ less_than_required(Config) ->
 %% Before OTP 27, the VM does not report long message queues; the other events are observed. Nothing is logged about it.
 unsupported(Config) ->
     keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_message_queue, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_message_queue, vm_busy_port], Config),
     case has_long_queues(Config) of
         true ->
             ?assertEqual(#{}, maps:get(withheld, following(Config)));
@@ -282,9 +287,7 @@ unsupported(Config) ->
 
 %% A program does not read its standard input. A process that sends it more than the port accepts is suspended.
 busy_port(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([port__busy, vm_busy_port], Config),
     with_suspended_writer(fun(Port, Writer) ->
                                   Text = text(Port, Config),
                                   Expected = [{port__busy, #{port => Text}},
@@ -350,9 +353,7 @@ with_tls(Config) ->
 connection(Other, Config) ->
     OsPid = test_node:os_pid(Other),
     Sink = peer:call(Other, erlang, spawn, [test_autotracer, sink, []]),
-    start([{interval, 10}], Config),
-    Consumer = attach([dist__port_busy, vm_busy_dist_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([dist__port_busy, vm_busy_dist_port], Config),
     until_monitored([busy_dist_port], Config),
     Controller = call(Config, fun() ->
                                       true = net_kernel:connect_node('b@127.0.0.1'),
@@ -506,9 +507,7 @@ another_session(Config) ->
                                    receive {Owner, Weak} -> Weak end
                            end),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_gc, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_gc, vm_busy_port], Config),
     until_monitored([busy_port, {long_gc, 100}], Config),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
     _ = test_bpftrace:stop(Consumer),
@@ -519,9 +518,7 @@ another_session(Config) ->
 too_many_busy_ports(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([port__busy], Config),
     Flood = call(Config, fun() -> spawn(fun() -> flood(Folder) end) end),
     until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
     %% Each pause ends after a second, and the flood starts the next one.
@@ -569,9 +566,7 @@ write_little(Port) ->
 %% -- Ends ----------------------------------------------------------------------------------
 
 worker_killed(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_gc, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_gc, vm_busy_port], Config),
     [begin
          First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
          until_worker_after(First, Config),
@@ -584,9 +579,7 @@ worker_killed(Config) ->
     _ = test_bpftrace:stop(Consumer).
 
 consumer_killed(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_schedule, vm_large_heap], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_schedule, vm_large_heap], Config),
     ok = test_bpftrace:kill(Consumer),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
