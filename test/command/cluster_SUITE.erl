@@ -5,6 +5,8 @@
 
 -include("../support/suite.hrl").
 
+-import(test_command, [interrupted/1]).
+
 -define(HOSTS, ["anna", "bert", "cora"]).
 -define(JOBS, 40).
 -define(CALLS, 5).
@@ -166,11 +168,6 @@ following() ->
         [] -> off;
         _ -> maps:with([processes, ports, calls, seq_trace, senders, sources], maps:get(following, dyntrace:info()))
     end.
-
-interrupted(Command) ->
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
-    Output.
 
 report_of(Folder, Args) ->
     File = Folder ++ "-report" ++ lists:concat([erlang:unique_integer([positive])]) ++ ".json",

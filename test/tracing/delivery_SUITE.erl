@@ -4,7 +4,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
+-import(test_autotracer, [start/2, attach/2, detach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
                           until_untraced/1, until_following/3, until_pattern/3, until_worker_after/2, keep_log/1,
                           logged/1, infos/2, badarg_of_follow/2]).
 
@@ -229,8 +229,7 @@ while_required(Config) ->
          until_messages('receive', true, Config),
          until_following(senders, false, Config)
      end || _ <- [1, 2]],
-    _ = test_bpftrace:stop(Receives),
-    until_untraced(Config),
+    detach(Receives, Config),
     Again = attach([message_delivery], Config),
     until_messages('receive', sender_pattern(Config), Config),
     ok = call(Config, fun dyntrace:unfollow/0),
@@ -316,8 +315,7 @@ pattern_of_another_tool(Config) ->
     %% The tool sets it again.
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []) end),
     until_withheld('receive', Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(Theirs, of_messages('receive', Config)).
 
 %% An equal match specification that was set by hand is used, and is not ours to clear.
@@ -327,8 +325,7 @@ same_pattern_of_another_tool(Config) ->
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(sender_pattern(Config), of_messages('receive', Config)).
 
 pattern_cleared_by_another_tool(Config) ->
@@ -390,8 +387,7 @@ pattern_of_another_session(Config) ->
     ?assertEqual([Theirs, sender_pattern(Config)], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, [{['_', hello], [], []}]], call(Config, fun() -> specs(send) end)),
     ?assertMatch([_], call(Config, fun traced_wanted/0)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([Theirs, true], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, true], call(Config, fun() -> specs(send) end)).
 
