@@ -8,7 +8,7 @@ from unittest import mock
 from hostile import Pretender, new_place
 
 from dyntrace_command.host.process import Process
-from dyntrace_command.node.load_folder import Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.node.load_folder import LoadFolder, is_for, leftovers, new_name, why_not
 
 FILES = ("dyntrace-0.1.0/ebin/dyntrace.beam", "dyntrace-0.1.0/priv/dyntrace.so")
 
@@ -24,13 +24,13 @@ class Below(unittest.TestCase):
         os.mkdir(self.evil.in_root("tmp"))
         self.name = new_name(self.evil.process)
 
-    def place(self) -> Place:
+    def place(self) -> LoadFolder:
         """A folder below its /tmp."""
-        place = Place(self.evil, "/tmp", self.name)
+        place = LoadFolder(self.evil, "/tmp", self.name)
         self.addCleanup(place.close)
         return place
 
-    def filled(self) -> Place:
+    def filled(self) -> LoadFolder:
         """The same, with files."""
         place = self.place()
         place.fill({path: b"library" for path in FILES})

@@ -14,7 +14,7 @@ from dyntrace_command.host.children import Interrupted, temporary_folder
 from dyntrace_command.host.files import NEEDED_AT_START, check_room, private_folder
 from dyntrace_command.host.tools import own_program, tool
 from dyntrace_command.host.trees import folder_size, remove_empty
-from dyntrace_command.recording.archive import Counted, Packer
+from dyntrace_command.recording.archive import Allowance, Packer
 from dyntrace_command.recording.hosts import Collected, Host
 from dyntrace_command.recording.session import flight_recorders
 from dyntrace_command.recording.snapshots import is_recorded_into, snapshots
@@ -121,7 +121,7 @@ def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dic
 
 def pack_all(tar: tarfile.TarFile, folders: Dict[str, str]) -> None:
     """Packs the folders, the smallest first. Larger folders get the unused shares of smaller ones."""
-    most = Counted()
+    most = Allowance()
     for number, folder in enumerate(sorted(folders, key=folder_size)):
         share = most.share_of(len(folders) - number)
         packer = Packer(tar, os.path.basename(folder), share)

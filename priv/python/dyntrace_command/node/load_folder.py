@@ -58,7 +58,7 @@ def why_not(inside: Container, parent: str) -> Optional[str]:
         return reason(error)
 
 
-class Place:
+class LoadFolder:
     """A folder below a parent in the file system of a node. It can be removed even after the node has ended."""
 
     def __init__(self, inside: Container, parent: str, name: str) -> None:
@@ -132,7 +132,7 @@ def write_below(folder: int, names: List[str], contents: bytes) -> None:
         file.write(contents)
 
 
-def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Place]:
+def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[LoadFolder]:
     """Yields this user's folders whose nodes have ended, and those of `bare`, a node without dyntrace. `used` has the
     names that this user's nodes have mapped: those nodes may have other PIDs in this command's namespace."""
     for parent in PARENTS:
@@ -144,7 +144,7 @@ def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Plac
             if found and name not in used and (is_for(name, bare)
                                                or Process(int(found.group(1))).began != int(found.group(2))):
                 with contextlib.suppress(OSError):
-                    place = Place(inside, parent, name)
+                    place = LoadFolder(inside, parent, name)
                     with contextlib.suppress(OSError), closing(own_below(place.parent, name)):
                         yield place
                     place.close()

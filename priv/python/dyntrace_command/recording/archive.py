@@ -24,19 +24,19 @@ BLOCK = tarfile.BLOCKSIZE
 TIME_MOST = 8 ** 11 - 1
 
 
-class Counted:
+class Allowance:
     """How many more bytes and files a tar, or a part of it, may contain."""
 
     def __init__(self, size: int = BYTES_MOST, files: int = FILES_MOST) -> None:
         self.bytes, self.files = size, files
 
-    def share_of(self, count: int) -> "Counted":
+    def share_of(self, count: int) -> "Allowance":
         """Takes one of `count` equal shares and returns it."""
-        share = Counted(self.bytes // count, self.files // count)
-        self.give_back(Counted(-share.bytes, -share.files))
+        share = Allowance(self.bytes // count, self.files // count)
+        self.give_back(Allowance(-share.bytes, -share.files))
         return share
 
-    def give_back(self, rest: "Counted") -> None:
+    def give_back(self, rest: "Allowance") -> None:
         """Adds the unused rest of a share."""
         self.bytes, self.files = self.bytes + rest.bytes, self.files + rest.files
 
@@ -74,7 +74,7 @@ class Packer:
     """Packs the current regular files below a folder, as files below `name`, within the bounds of `most`. `left_out`
     lists what was skipped or changed, each with the reason."""
 
-    def __init__(self, tar: tarfile.TarFile, name: str, most: Counted) -> None:
+    def __init__(self, tar: tarfile.TarFile, name: str, most: Allowance) -> None:
         self.tar, self.name, self.most = tar, name, most
         self.left_out: List[str] = []
         # Paths of files, and of the folders above them: a file that is moved during the walk may appear twice.
@@ -125,7 +125,7 @@ class Packer:
 
 def unpack(stream: BinaryIO, folder: str) -> int:
     """Unpacks a tar from another host; returns the number of files. Raises Failure if the tar is invalid."""
-    files, most = 0, Counted()
+    files, most = 0, Allowance()
     while True:
         header = read_exactly(stream, BLOCK)
         if not header.strip(b"\0"):

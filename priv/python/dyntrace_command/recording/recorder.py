@@ -20,7 +20,7 @@ from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
 from dyntrace_command.recording.session import Session, Wanted
-from dyntrace_command.recording.snapshots import COUNTED_MOST, Place, Snapshot, snapshots
+from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
 from dyntrace_command.recording.triggers import Fired, Triggers
 from dyntrace_command.tracers.lttng import daemon_of
 
@@ -50,7 +50,7 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
                    ready: Callable[[], None]) -> None:
     """Records until a signal, or for that many seconds. Calls `ready` once triggers are set."""
     assert wanted.folder
-    place = Place(wanted.folder, when.keep)
+    place = RecorderFolder(wanted.folder, when.keep)
     with place.alone(), Interrupted() as interrupted, daemon_of(chosen) as daemon:
         place.open_to(daemon.uid)
         with Session(daemon, chosen, wanted) as session:
@@ -70,7 +70,7 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
 class Recorder:
     """An LTTng session in memory, with its triggers and its folder."""
 
-    def __init__(self, session: Session, triggers: Triggers, place: Place, when: When) -> None:
+    def __init__(self, session: Session, triggers: Triggers, place: RecorderFolder, when: When) -> None:
         self.session, self.triggers, self.place, self.when = session, triggers, place, when
         self.rate = Rate(when.at_most, [one.time for one in snapshots(place.path)])
         self.last: Optional[Snapshot] = None
