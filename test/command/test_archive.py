@@ -201,8 +201,8 @@ class Sent(unittest.TestCase):
         counts = {name: len([one for one in names if one.startswith(name)])
                   for name in ("0-large", "1-small", "2-middle")}
         self.assertEqual({"0-large": 2, "1-small": 10, "2-middle": 10}, counts)
-        self.assertRegex(said.getvalue(), r"^dyntrace: left out of the snapshot of la\\x1brge: \d \(too large, or one "
-                                          r"file too many\), .*, and 3 more\n$")
+        self.assertRegex(said.getvalue(), r"^dyntrace: left out of the snapshot of la\\x1brge: \d \(too large, or too "
+                                          r"many files\), .*, and 3 more\n$")
 
     def test_one_fails(self) -> None:
         """If one snapshot fails, the others are written."""
