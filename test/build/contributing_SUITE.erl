@@ -42,7 +42,7 @@ probe(Config) ->
     write("src/sources/dyntrace_atoms.erl", Source, Config),
     Decoders = "c_src/sources/decode.c",
     write(Decoders, [contents(in_copy(Decoders, Config)), "\n", Decoder], Config),
-    {0, _} = run("make -j4 docs", Config),
+    {0, _} = run("make -j4 CFLAGS=-O0 docs", Config),
     Recording = in_copy("recording", Config),
     Expected = [{<<"process_started">>, _, Started}, {<<"atoms_grown">>, null, _}] = recorded(Recording, Config),
     #{<<"others">> := Rows} = test_viewer:decode(viewed(".json", Recording, Config)),
