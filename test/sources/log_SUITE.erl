@@ -3,7 +3,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2]).
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3]).
 
 -define(FLOOD, 100000).
 
