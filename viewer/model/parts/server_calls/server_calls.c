@@ -275,17 +275,19 @@ static int64_t taken(const struct server_call *call) {
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
     char key[DT_REFERENCE];
     struct server_call *call;
+    struct calling *serving;
     bool is_alias;
     char *term;
 
     if (!dt_skip(&text, "{") || !dt_gen_tag(&text, key, &is_alias) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
+    serving = live(call->seen.server)->calling;
     if (from && call->seen.server == &from->seen) {
         call->seen.taken = taken(call);
-        from->calling->has_replied = true;
+        serving->has_replied = true;
     }
-    live(call->seen.server)->calling->serves_since = node->world->now;
+    serving->serves_since = node->world->now;
     term = dt_gen_inner(text);
     end_call(call, DT_OUTCOME_REPLY, term);
     g_free(term);
