@@ -20,7 +20,7 @@ CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tp
                groff musl-gcc
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
-BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 perf runtime_tools python3
+BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 # The third-party services that test/systems observes.
@@ -54,7 +54,7 @@ musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
 	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
-demo: deps-demo all ## record a small live system, print its events as a story (VERBOSE=1: all), render it
+demo: deps-demo all ## record a small live system, narrate its events (VERBOSE=1: print all), render the recording
 	@mkdir -p $(DEMO)
 	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
@@ -228,7 +228,6 @@ bench-built:
 	erlc -pa $(BENCH) -o $(BENCH) bench/*.erl test/support/*.erl $(OBSERVING:%=test/systems/%.erl)
 	include=$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().') && \
 	$(CC) -O2 -shared -fPIC -isystem "$$include" -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
-	$(CC) -O2 -shared -fPIC -o $(BENCH)/lttng_plugins.so bench/lttng_plugins.c -llttng-ust
 
 page: deps-page ## generate the page's template, priv/babeltrace2/page.html, from viewer/page/browser
 	tools/page > priv/babeltrace2/page.html.new && mv priv/babeltrace2/page.html.new priv/babeltrace2/page.html
@@ -301,7 +300,7 @@ lint: deps-lint deps-page all check-page ## run all linters and formatters: C, P
 	$(REBAR) xref
 	$(REBAR) dialyzer
 
-compile_commands.json: all ## tell clangd how the C sources are compiled
+compile_commands.json: all ## write the compilation database of the C sources, for clangd
 	@{ $(MAKE) -C c_src compile-commands; $(MAKE) -C viewer compile-commands; } | \
 	  sed '1s/^/[/; $$!s/$$/,/; $$s/$$/]/' > $@
 

@@ -1,5 +1,5 @@
-%% Measures the cost of an event, compared with other tracers, and the cost of the application. `make bench` writes the
-%% tables to files.
+%% Measures the cost of an event, compared with other tracers, the cost for a real system, and the speed of the viewer.
+%% `make bench` writes the tables to a file.
 -module(dyntrace_bench).
 
 -export([main/0, otp/0]).
@@ -7,20 +7,12 @@
 %% The file with the figures of a VM that was built with LTTng.
 -define(OTP, "otp.figures").
 
--define(LTTNG_DOCUMENT, "docs/lttng.md").
-
 %% {Name, the module that measures it}, in the order of the results.
--define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {parts, dyntrace_bench_events},
-                 {latency, dyntrace_bench_latency}, {annotations, dyntrace_bench_events},
-                 {hostile, dyntrace_bench_events}, {turns, dyntrace_bench_events},
-                 {polling, dyntrace_bench_polling}, {following, dyntrace_bench_polling},
-                 {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
+-define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
+                 {annotations, dyntrace_bench_events}, {hostile, dyntrace_bench_events},
                  {viewer, dyntrace_bench_viewer}]).
 
-%% Measured only if they are named, because changes of this project do not affect them.
--define(ON_REQUEST, [{settings, dyntrace_bench_settings}]).
-
-%% Makes all tables except those on request, or only the named ones, which then replace their sections.
+%% Makes all tables, or only the named ones, which then replace their sections.
 main() ->
     [Folder, Results | Names] = init:get_plain_arguments(),
     Tables = named(Names),
@@ -39,14 +31,14 @@ main() ->
     halt().
 
 prepare(Folder) ->
-    [] = [error({not_found, Tool}) || Tool <- ["bpftrace", "perf"], os:find_executable(Tool) =:= false],
+    [error({not_found, "bpftrace"}) || os:find_executable("bpftrace") =:= false],
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     logger:set_primary_config(level, error).
 
 named([]) ->
     ?TABLES;
 named(Names) ->
-    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES ++ ?ON_REQUEST],
+    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES],
     [case lists:keyfind(Name, 1, Tables) of
          {_, Table} -> Table;
          false -> error({no_such_table, Name, [Known || {Known, _} <- Tables]})
@@ -66,9 +58,9 @@ written([], Measured, Results, Folder) ->
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->
-    [ok = dyntrace_bench_results:replace(case Name of settings -> ?LTTNG_DOCUMENT; _ -> Results end, [Table])
-     || {Name, Table, _} <- Measured],
-    io:put_chars([["\n", dyntrace_bench_results:table(Table)] || {_, Table, _} <- Measured]).
+    Tables = [Table || {_, Table, _} <- Measured],
+    ok = dyntrace_bench_results:replace(Results, Tables),
+    io:put_chars([["\n", dyntrace_bench_results:table(Table)] || Table <- Tables]).
 
 %% -- A VM that was built with LTTng ----------------------------------------------------------
 

@@ -2,12 +2,9 @@
 %% table has the medians.
 -module(dyntrace_bench_events).
 
--export([events/1, parts/1, otp/1, otp_title/0, annotations/1, hostile/1, turns/1]).
+-export([events/1, otp/1, otp_title/0, annotations/1, hostile/1]).
 
--import(dyntrace_bench_figures, [in_turn/2, median/1, over/0, above/2, ns/1, count/1, ratio/1]).
-
--define(TURNS_MS, 50).
--define(PROFILE_S, 1).
+-import(dyntrace_bench_figures, [in_turn/2, over/0, above/2, ns/1, ratio/1]).
 
 -type measured() :: {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 
@@ -57,45 +54,6 @@ under(Tracer, Ops, Consumers) ->
                                          || Op = #{name := Name} <- Ops]
                                 end).
 
-%% -- Where the time goes --------------------------------------------------------------------
-
-%% The share of each library in the CPU time of operations that LTTng records.
--spec parts(dyntrace_bench_tracers:consumers()) -> measured().
-parts(Consumers = #{folder := Folder}) ->
-    Ops = dyntrace_bench_ops:profiled(),
-    Whose = ["the VM", "dyntrace", "LTTng", "the C library, the kernel"],
-    Parts = dyntrace_bench_tracers:with(
-              lttng, Consumers,
-              fun(With) -> [{Name, sampled(Op, With, Folder)} || Op = #{name := Name} <- Ops] end),
-    Figures = maps:from_list(
-                [{{Name, Who}, lists:sum([Percent || {Library, Percent} <- Samples, whose(Library) =:= Who])}
-                 || {Name, Samples} <- Parts, Who <- Whose]),
-    {{"Where the time goes",
-      "Percent of the time of an operation recorded by LTTng, as `perf record -e cpu-clock` samples it.",
-      ["operation" | Whose],
-      [[Name | [io_lib:format("~.1f", [maps:get({Name, Who}, Figures)]) || Who <- Whose]] || #{name := Name} <- Ops]},
-     Figures}.
-
-sampled(Op, With, Folder) ->
-    Data = filename:join(Folder, "perf.data"),
-    Busy = spawn(fun() -> repeat(fun() -> dyntrace_bench_ops:measure(Op, With) end) end),
-    {0, _} = test_shell:run("perf record -q -e cpu-clock -o '~ts' -p ~s -- sleep ~b", [Data, os:getpid(), ?PROFILE_S]),
-    exit(Busy, kill),
-    {0, Report} = test_shell:run("perf report -i '~ts' --sort dso --stdio 2>/dev/null", [Data]),
-    {match, Lines} = re:run(Report, "^ +([0-9.]+)% +(\\S+)", [global, multiline, {capture, all_but_first, list}]),
-    [{Library, list_to_float(Percent)} || [Percent, Library] <- Lines].
-
-repeat(Fun) ->
-    _ = Fun(),
-    repeat(Fun).
-
-%% The JIT's code is in memfd:vmem. LTTng reads the time through the vdso. dyntrace gets a thread's table from the
-%% loader.
-whose(Library) ->
-    Owners = [{"beam", "the VM"}, {"memfd:vmem", "the VM"}, {"dyntrace.so", "dyntrace"}, {"ld-linux", "dyntrace"},
-              {"liblttng", "LTTng"}, {"dyntrace_lttng", "LTTng"}, {"[vdso]", "LTTng"}],
-    hd([Owner || {Prefix, Owner} <- Owners, lists:prefix(Prefix, Library)] ++ ["the C library, the kernel"]).
-
 %% -- Annotations ---------------------------------------------------------------------------
 
 -spec annotations(dyntrace_bench_tracers:consumers()) -> measured().
@@ -136,54 +94,3 @@ hostile(Consumers) ->
            [Name, ns(Floor), ns(Recorded), Ratio, ns(above(Recorded, Floor))]
        end || #{name := Name} <- Ops]},
      Ns}.
-
-%% The operations that block other processes for the longest time.
--define(SLOWEST, ["nested a million deep", "tuples a million deep", "list of a million empty lists",
-                  "maps of 40 keys as keys"]).
-
-%% How long a runnable process waits while others send such terms as fast as they can.
--spec turns(dyntrace_bench_tracers:consumers()) -> measured().
-turns(Consumers) ->
-    Tracers = [untraced, floor, lttng],
-    Ops = [(dyntrace_bench_ops:sends(Term))#{name => Name}
-           || {Name, Term} <- [{"a small tuple", {order, 17}}
-                               | [{Name, Term} || {Name, Term, _} <- test_hostile:terms(),
-                                                  lists:member(Name, ?SLOWEST)]]],
-    Turns = fun(Tracer) ->
-                    dyntrace_bench_tracers:with(
-                      Tracer, Consumers,
-                      fun(With) -> [{{Name, Tracer}, turn_beside(Op, With)} || Op = #{name := Name} <- Ops] end)
-            end,
-    Us = in_turn(Tracers, Turns),
-    {{"Others' turns",
-      lists:concat(["Microseconds until a process that is ready to run runs, while four processes per scheduler send "
-                    "the term: the median of all waits in ", ?TURNS_MS, " ms, of 25 at least."]),
-      ["term" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]],
-      [[Name | [count(maps:get({Name, Tracer}, Us)) || Tracer <- Tracers]] || #{name := Name} <- Ops]},
-     Us}.
-
-turn_beside(#{new := New, flags := Flags}, With) ->
-    Do = New(),
-    Busy = [spawn_monitor(fun() -> receive go -> repeat(Do) end end)
-            || _ <- lists:seq(1, 4 * erlang:system_info(schedulers_online))],
-    [begin
-         ok = dyntrace_bench_tracers:trace(Pid, Flags, With),
-         Pid ! go
-     end || {Pid, _} <- Busy],
-    Deadline = erlang:monotonic_time(microsecond) + 1000 * ?TURNS_MS,
-    {Waits, Ref} = spawn_monitor(fun() -> exit({median, median(turns_until(Deadline, []))}) end),
-    {median, Turn} = dyntrace_bench_figures:ended(Waits, Ref),
-    [begin
-         exit(Pid, kill),
-         killed = dyntrace_bench_figures:ended(Pid, Killed)
-     end || {Pid, Killed} <- Busy],
-    float(Turn).
-
-%% At least 25, because a turn may take long.
-turns_until(Deadline, Turns) ->
-    Began = erlang:monotonic_time(microsecond),
-    erlang:yield(),
-    case erlang:monotonic_time(microsecond) of
-        Now when Now > Deadline, length(Turns) >= 25 -> [Now - Began | Turns];
-        Now -> turns_until(Deadline, [Now - Began | Turns])
-    end.

@@ -1,7 +1,7 @@
 %% Figures of repeated measurements, and their texts.
 -module(dyntrace_bench_figures).
 
--export([rounds/0, in_turn/2, in_turn/3, medians/1, median/1, percentile/2, over/0, above/2, ended/2]).
+-export([in_turn/2, in_turn/3, medians/1, percentile/2, over/0, above/2, ended/2]).
 -export([ns/1, count/1, ratio/1, percent/1]).
 
 -export_type([table/0, figures/0]).
@@ -14,10 +14,6 @@
 
 %% The maximal time of a measurement.
 -define(ENDED_MS, 120000).
-
-%% A measurement is repeated this many times.
--spec rounds() -> [pos_integer()].
-rounds() -> lists:seq(1, ?ROUNDS).
 
 %% The medians of the function's figures for each column, in several rounds. Each round begins with another column, so
 %% that no column is always measured after the same one.
@@ -36,11 +32,8 @@ rotated(N, Columns) ->
 
 -spec medians([{Key, number()}]) -> #{Key => number()}.
 medians(Figures) ->
-    maps:map(fun(_, Values) -> median(Values) end,
+    maps:map(fun(_, Values) -> percentile(50, lists:sort(Values)) end,
              maps:groups_from_list(fun({Key, _}) -> Key end, fun({_, Value}) -> Value end, Figures)).
-
--spec median([number(), ...]) -> number().
-median(Values) -> percentile(50, lists:sort(Values)).
 
 %% The smallest of the sorted values that this percentage of them does not exceed.
 -spec percentile(number(), [number(), ...]) -> number().

@@ -1,14 +1,13 @@
 %% The measured operations, which a process repeats, and the trace flags that yield their events.
 -module(dyntrace_bench_ops).
 
--export([table/0, large/0, flags/0, profiled/0, sends/1, measure/2, called/1]).
+-export([table/0, large/0, flags/0, sends/1, measure/2, called/1]).
 
 -export_type([op/0]).
 
 -type op() :: #{name := term(),
                 flags := [atom()],
                 events := pos_integer(),           % per operation
-                times => pos_integer(),            % repetitions, if it is not repeated for a while
                 new := fun(() -> fun(() -> term()))}.
 
 %% An operation is repeated for this time.
@@ -19,7 +18,7 @@
 
 -spec table() -> [op()].
 table() ->
-    [#{name => "call", flags => [call], events => 1, new => calls(true)},
+    [#{name => "call", flags => [call], events => 1, new => fun calls/0},
      (sends({order, 17}))#{name => "send of a small tuple"},
      (sends(lists:seq(1, 10000)))#{name => "send of a list of 10,000 integers"},
      (sends(binary:copy(<<"a">>, 1000000)))#{name => "send of a binary of 1 MB"},
@@ -37,24 +36,10 @@ flags() -> [send, 'receive', procs, call, running, exiting, garbage_collection].
 large() ->
     (sends(1 bsl 4000000))#{name => "send of an integer of 500 kB"}.
 
-%% The operations whose costs are broken down.
--spec profiled() -> [op()].
-profiled() ->
-    Named = maps:from_list([{Name, Op} || Op = #{name := Name} <- table()]),
-    #{"call" := Call, "send of a small tuple" := Send, "send of a list of 10,000 integers" := List,
-      "running (yield)" := Running, "garbage_collection" := Collection} = Named,
-    [Call,
-     Call#{name => "call and return", events => 2, new => calls([{'_', [], [{return_trace}]}])},
-     Send,
-     Send#{name => "receive of a small tuple", flags => ['receive']},
-     List, Running, Collection].
-
 %% Calls one function, which is the only traced one.
-calls(MatchSpec) ->
-    fun() ->
-            1 = erlang:trace_pattern({?MODULE, called, 1}, MatchSpec, [local]),
-            fun() -> ?MODULE:called(1) end
-    end.
+calls() ->
+    1 = erlang:trace_pattern({?MODULE, called, 1}, true, [local]),
+    fun() -> ?MODULE:called(1) end.
 
 called(X) -> X.
 
@@ -77,14 +62,14 @@ sends(Term) ->
 %% Nanoseconds that an operation takes in a process that is traced by this tracer; over() for an operation that exceeds
 %% the limit.
 -spec measure(op(), dyntrace_bench_tracers:tracer()) -> float().
-measure(Op = #{flags := Flags, new := New}, Tracer) ->
+measure(#{flags := Flags, new := New}, Tracer) ->
     Caller = self(),
     {Pid, Ref} = spawn_opt(fun() ->
                                    Do = New(),
                                    receive go -> ok end,
                                    _ = Do(),
                                    Caller ! {begun, self()},
-                                   exit({took, timed(Do, Op)})
+                                   exit({took, timed(Do)})
                            end, [monitor, {min_heap_size, 10000}]),
     until_waiting(Pid),
     ok = dyntrace_bench_tracers:trace(Pid, Flags, Tracer),
@@ -100,11 +85,7 @@ measure(Op = #{flags := Flags, new := New}, Tracer) ->
         dyntrace_bench_figures:over()
     end.
 
-timed(Do, #{times := Times}) ->
-    Began = erlang:monotonic_time(nanosecond),
-    ok = repeat(Times, Do),
-    (erlang:monotonic_time(nanosecond) - Began) / Times;
-timed(Do, _) ->
+timed(Do) ->
     timed(Do, 1, 0, erlang:monotonic_time(nanosecond)).
 
 %% In batches, because reading the time takes as long as a short operation.

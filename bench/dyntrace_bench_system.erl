@@ -48,7 +48,7 @@ states() ->
      {profile, "sampled by `dyntrace profile`", ["profile" | Long]},
      {report, "recorded by `dyntrace report`", ["report", "-o", "-" | Long]},
      {record, "recorded by `dyntrace record`", ["record", "-o"]},
-     {recorder, "kept in memory by `dyntrace record --snapshot --when crash`",
+     {recorder, "recorded in memory by `dyntrace record --snapshot --when crash`",
       ["record", "--snapshot", "--when", "crash", "-o"]}].
 
 %% Two servers, because a loaded library may have lasting effects.

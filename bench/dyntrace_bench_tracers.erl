@@ -1,12 +1,11 @@
 %% The tracers that receive the events: the columns of the tables.
 -module(dyntrace_bench_tracers).
 
--export([start/1, stop/1, with/3, with_probes/3, trace/3, title/1]).
+-export([start/1, stop/1, with/3, trace/3, title/1]).
 
 -export_type([name/0, tracer/0, consumers/0]).
 
--type name() :: untraced | floor | discard | no_consumer | lttng | {lttng, Probe :: atom()} | bpftrace | process |
-                file | otp.
+-type name() :: untraced | floor | discard | no_consumer | lttng | bpftrace | process | file | otp.
 
 -type tracer() :: none | {by, [term()]}.
 %% Includes the option of erlang:trace/3 that names the tracer.
@@ -46,10 +45,14 @@ with(discard, _, Fun) ->
 with(no_consumer, _, Fun) ->
     [] = dyntrace:listeners(),
     Fun({by, [{tracer, dyntrace, []}]});
-with(lttng, Consumers, Fun) ->
-    with({lttng, '*'}, Consumers, Fun);
-with({lttng, Probe}, Consumers, Fun) ->
-    with_probes([Probe], Consumers, fun() -> Fun({by, [{tracer, dyntrace, []}]}) end);
+with(lttng, #{session := Session}, Fun) ->
+    ok = test_lttng:enable(Session, '*'),
+    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
+    try Fun({by, [{tracer, dyntrace, []}]})
+    after
+        ok = test_lttng:disable(Session, '*'),
+        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
+    end;
 with(bpftrace, _, Fun) ->
     #{library := Library} = dyntrace:info(),
     Names = [Name || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()],
@@ -80,17 +83,6 @@ with(otp, #{daemon := Daemon, session := Session}, Fun) ->
                          fun() -> test_lttng:tracepoints(Daemon, os:getpid()) end),
     try Fun({by, [{tracer, dyntrace, []}]})
     after ok = test_lttng:disable(Session, '*')
-    end.
-
-%% Calls the fun while LTTng records these probes.
--spec with_probes([atom(), ...], consumers(), fun(() -> Result)) -> Result.
-with_probes(Probes, #{session := Session}, Fun) ->
-    [ok = test_lttng:enable(Session, Probe) || Probe <- Probes],
-    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
-    try Fun()
-    after
-        [ok = test_lttng:disable(Session, Probe) || Probe <- Probes],
-        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
     end.
 
 listens(Backend) ->

@@ -46,16 +46,16 @@ static DT_NIF(nif_info) {
     return info;
 }
 
-static bool get_text(ERL_NIF_TERM text, bool *shapes) {
-    *shapes = enif_is_identical(text, atom_shape);
-    return *shapes || enif_is_identical(text, atom_full);
+static bool get_text_mode(ERL_NIF_TERM mode, bool *shapes) {
+    *shapes = enif_is_identical(mode, atom_shape);
+    return *shapes || enif_is_identical(mode, atom_full);
 }
 
 /* full | shape */
 static DT_NIF(show) {
     bool shapes;
 
-    if (!get_text(argv[0], &shapes))
+    if (!get_text_mode(argv[0], &shapes))
         return enif_make_badarg(env);
     dt_term_show_shapes(shapes);
     return atom_ok;
@@ -160,7 +160,7 @@ static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     dt_atoms_make(env);
     dt_tags_fill(env);
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
-        !dt_term_calibrate(env, el[2], el[3]) || !get_text(el[4], &shapes) ||
+        !dt_term_calibrate(env, el[2], el[3]) || !get_text_mode(el[4], &shapes) ||
         !dt_compat_start(env, el[1], el[5]) || !enif_inspect_binary(env, el[6], &binary) ||
         binary.size >= sizeof path)
         return 1;

@@ -9,7 +9,6 @@
 #ifndef DT_STATUS_H
 #define DT_STATUS_H
 
-#include <erl_nif.h>
 #include <stdatomic.h>
 #include <stdint.h>
 

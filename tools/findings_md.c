@@ -11,19 +11,18 @@ static const char intro[] =
     "\n"
     "- `high`: work fails or waits now.\n"
     "- `medium`: something is near its limit, or has failed once.\n"
-    "- `low`: worth knowing. A healthy system may have such findings, and `short_connections`.\n"
+    "- `low`: worth knowing. A healthy system may have such findings, and also "
+    "`short_connections`.\n"
     "\n"
-    "A rule is silent if the recording lacks the events that it needs. Inferred values are "
+    "A rule reports nothing if the recording lacks the events that it needs. Inferred values are\n"
     "marked.\n";
 
 static const char limits[] =
-    "\n## What no rule says\n\n"
+    "\n## What the rules do not cover\n\n"
     "*A process receives more than it answers.* Only calls of gen_servers have answers, and\n"
-    "`slow_server` and `timed_out_calls` cover them. Most messages are casts and signals, which "
-    "get\n"
-    "no answer or several: a healthy queue of RabbitMQ sends more messages than it receives, and "
-    "a\n"
-    "logger sends none. `growing_queue` and `growing_heap` report the effects.\n";
+    "`slow_server` and `timed_out_calls` cover them. Most messages are casts and signals, which\n"
+    "get no answer or several: a healthy queue of RabbitMQ sends more messages than it receives,\n"
+    "and a logger sends none. `growing_queue` and `growing_heap` report the effects.\n";
 
 /* The words of units. */
 #define NUMBER ""

@@ -1,5 +1,5 @@
 /*
- * Events: one C struct per probe, generated from the catalogue.
+ * Events: one C struct per probe, generated from the catalogue, and the maximum sizes of its texts.
  */
 #ifndef DT_CATALOGUE_EVENT_H
 #define DT_CATALOGUE_EVENT_H

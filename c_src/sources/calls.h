@@ -10,7 +10,6 @@
 #ifndef DT_SOURCES_CALLS_H
 #define DT_SOURCES_CALLS_H
 
-#include <erl_nif.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -29,7 +29,7 @@ const char *const dt_group_names[DT_GROUPS] = {
 #include "sources/routes.def"
 };
 
-/* Hidden, like the decoders, so that a noter that does not exist does not link. */
+/* Hidden, like the decoders, so that a missing noter is an error of the linker. */
 #define NOTES(group, noter) __attribute__((visibility("hidden"))) dt_noter noter;
 #include "sources/routes.def"
 

@@ -19,7 +19,7 @@ void dt_waits_note_running_procs(const struct dt_traced *trace) {
 }
 
 /* If scheduling is not traced, the thread may switch to other processes unnoticed. */
-static bool are_turns_told(void) {
+static bool is_scheduling_traced(void) {
     return dt_gate_allows(DT_process_scheduled) && dt_is_enabled(DT_process_scheduled);
 }
 
@@ -27,7 +27,7 @@ void dt_waits_note_receive(const struct dt_traced *trace) {
     if (!dt_gate_is_for(trace->state))
         return;
     own.is_poll = false;
-    if (!are_turns_told())
+    if (!is_scheduling_traced())
         own.process = 0;
     if (trace->tracee != own.process || trace->term != atom_timeout)
         return;

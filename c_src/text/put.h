@@ -13,7 +13,7 @@ static inline size_t dt_put_room(const struct dt_text *text) {
     return (size_t)(text->buffer + sizeof text->buffer - text->next);
 }
 
-/* Returns false, and leaves the buffer unchanged, if it has no room. */
+/* Returns false, and leaves the buffer unchanged, if it is full. */
 static inline bool dt_put(struct dt_text *text, const char *s, size_t n) {
     if (n >= dt_put_room(text))
         return false;
@@ -48,8 +48,8 @@ static inline bool dt_put_entry(struct dt_text *text, const char *entry, size_t 
     return true;
 }
 
-/* Appends the text of an atom, or of a local pid or port, if it is cached and there is room for it.
-   Takes any term. */
+/* Appends the text of an atom, or of a local pid or port, if it is cached and fits. Takes any
+   term. */
 static inline bool dt_put_cached(struct dt_text *text, enum dt_spelling spelling,
                                  ERL_NIF_TERM term) {
     const struct dt_cached_word *cached = dt_cache_find_word(text->cache, spelling, term);

@@ -61,7 +61,7 @@ static void append_number(struct writer *w, unsigned long number) {
 
 /* -- Bytes -------------------------------------------------------------------------- */
 
-/* Copies the whole array, then releases the unused bytes; DT_TEXT_SIZE has room for more. */
+/* Copies the whole array, then releases the unused bytes; DT_TEXT_SIZE is larger. */
 static inline void append_byte(struct writer *w, const struct dt_byte *byte) {
     bool put = dt_put(w->text, byte->text, sizeof byte->text);
 

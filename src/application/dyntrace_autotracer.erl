@@ -26,6 +26,7 @@
                 %% The failures that were logged last.
                 failed = []}).
 
+%% The configuration of follow/1, if there is one, takes precedence over this one.
 -spec start_link(dyntrace_config:config()) -> {ok, pid()} | {error, term()}.
 start_link(Config) ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, Config, []).

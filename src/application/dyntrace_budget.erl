@@ -23,11 +23,13 @@
 
 -opaque budget() :: #budget{}.
 
+%% Events per second.
 -spec new(pos_integer() | infinity) -> budget().
 new(Events) ->
     Skipped = dyntrace:skipped(),
     refill(#budget{events = Events, skipped = Skipped, skipped_before = Skipped}).
 
+%% Called at each poll of the worker: begins a pause, ends it, or replenishes the budget.
 -spec poll(budget()) -> budget().
 poll(Budget = #budget{events = infinity}) ->
     Budget;
@@ -60,7 +62,7 @@ calm(Budget = #budget{events = Events}) ->
 info(#budget{paused = Paused, pauses = Pauses, skipped = Skipped, skipped_before = Before}) ->
     #{paused => Paused, pauses => Pauses, skipped => Skipped - Before}.
 
-%% Makes a recording show that it lacks the events of a pause.
+%% Marks in recordings that the events of a pause are missing.
 -spec withheld(budget()) -> #{all_events => string()}.
 withheld(#budget{paused = false}) ->
     #{};

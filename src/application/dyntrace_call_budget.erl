@@ -29,6 +29,7 @@
 
 -opaque budget() :: #budget{}.
 
+%% Calls per second.
 -spec new(pos_integer() | infinity) -> budget().
 new(Calls) ->
     _ = dyntrace:take_calls(),
@@ -89,6 +90,7 @@ functions(#budget{cleared = #{others := _}}, Functions) ->
 functions(#budget{cleared = Cleared}, Functions) ->
     Functions ++ [{Function, false} || Function <- lists:sort(maps:keys(Cleared))].
 
+%% Makes a recording show that it lacks calls of the cleared functions.
 -spec withheld(budget()) -> #{call => Why :: string()}.
 withheld(#budget{cleared = Cleared}) when map_size(Cleared) =:= 0 -> #{};
 withheld(#budget{calls = Calls, cleared = Cleared}) -> #{call => reason(Calls, Cleared)}.

@@ -16,7 +16,7 @@
                     number := [0..63], serial := [0..63]}
                 | unknown.
 
-%% The nested calls of an asking process, which must show in its stack frames.
+%% The nested calls of an asking process, which must appear in its stack frames.
 -define(DEPTHS, [3, 4, 5, 6]).
 
 %% Sends `{dyntrace_layout, layout()}' to the worker, once. Asynchronous, because dirty schedulers may be busy for a
@@ -31,6 +31,7 @@ text(#{slot := Slot, current := Current, frame := Frame, number := Number, seria
     io_lib:format("~b ~b ~b ~s ~s", [Slot, Current, Frame | [lists:join($,, [integer_to_list(Bit) || Bit <- Bits])
                                                              || Bits <- [Number, Serial]]]).
 
+%% The process that learn/1 starts.
 -spec learned(pid()) -> ok.
 learned(Worker) ->
     true = is_boolean(process_flag(sensitive, true)),
@@ -41,6 +42,7 @@ learned(Worker) ->
     Worker ! {?MODULE, layout(lists:append(Answers), bits(fun number/1), bits(fun serial/1), [self() | Asked])},
     ok.
 
+%% A process that reports its possible locations from this depth of nested calls.
 -spec asked(pid(), pos_integer()) -> stop.
 asked(To, Depth) ->
     true = is_boolean(process_flag(sensitive, true)),

@@ -22,21 +22,21 @@ check(_) ->
 check_option({seconds, Seconds}) when is_number(Seconds), Seconds > 0, Seconds =< 86400 -> ok;
 check_option({seconds, _}) -> {error, "seconds: must be a number above 0, at most 86400"};
 check_option({to, To}) ->
-    try is_binary(unicode:characters_to_binary(To)) andalso To =/= "" andalso To =/= <<>> of
-        true -> ok;
-        false -> {error, "to: must be a file name"}
-    catch
-        error:_ -> {error, "to: must be a file name"}
-    end;
+    is_true(fun() -> is_binary(unicode:characters_to_binary(To)) andalso To =/= "" andalso To =/= <<>> end,
+            "to: must be a file name");
 check_option({events, Events}) ->
-    try lists:all(fun is_atom/1, Events) of
-        true -> ok;
-        false -> {error, "events: must be a list of atoms"}
-    catch
-        error:_ -> {error, "events: must be a list of atoms"}
-    end;
+    is_true(fun() -> lists:all(fun is_atom/1, Events) end, "events: must be a list of atoms");
 check_option({Key, _}) ->
     {error, io_lib:format("~0tp: no such option; options: seconds, to, events", [Key])}.
+
+%% A check raises for a value of another type.
+is_true(Check, MustBe) ->
+    try Check() of
+        true -> ok;
+        false -> {error, MustBe}
+    catch
+        error:_ -> {error, MustBe}
+    end.
 
 %% The file or folder that was written, or the cause and the next step, as the command prints them.
 -spec run(options()) -> {ok, file:filename()} | {error, Printed :: binary()}.

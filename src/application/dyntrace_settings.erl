@@ -14,11 +14,13 @@
 %% table fails when it persists a setting, and so does its supervisor.
 -define(TABLE, dyntrace_kept).
 
+%% Creates the table, which ends with the calling process.
 -spec new() -> ok.
 new() ->
     ?TABLE = ets:new(?TABLE, [named_table, public]),
     ok.
 
+%% Raises badarg without the table.
 -spec put(key(), term()) -> ok.
 put(Key, Value) ->
     true = ets:insert(?TABLE, {Key, Value}),

@@ -1,5 +1,5 @@
-%% @private The lists of BIFs and NIFs, for the library: the trace event of a call does not say what is called. The
-%% library gets both lists when it is loaded, and updates while a consumer of calls is attached and code is loaded.
+%% @private The lists of BIFs and NIFs, for the library: a trace event does not show whether the called function is one.
+%% The library gets both lists when it is loaded, and updates while a consumer of calls is attached and code is loaded.
 -module(dyntrace_builtins).
 -behaviour(dyntrace_source).
 

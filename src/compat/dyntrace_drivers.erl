@@ -1,8 +1,8 @@
 %% @private The source of `driver__init' and `driver__finish': compares the loaded drivers at each poll.
 %%
 %% Reading the list takes 1 us. But the VM locks its list of drivers while the system loads a driver's library; a
-%% process that reads it then, or opens a port, blocks its scheduler meanwhile. So a separate process reads it
-%% asynchronously. If a read takes long, the next one starts after it has finished.
+%% process that reads it then, or opens a port, blocks its scheduler. So a separate process reads it asynchronously. If
+%% a read takes long, the next one starts after it has finished.
 -module(dyntrace_drivers).
 -behaviour(dyntrace_source).
 

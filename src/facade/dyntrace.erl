@@ -625,6 +625,7 @@ enabled(_, _, _) -> discard.
 -spec trace(Tag :: atom(), State :: term(), tracee() | term(), term(), opts()) -> ok.
 trace(_, _, _, _, _) -> ok.
 
+%% The same two callbacks for each group of trace events.
 -spec enabled_procs(Tag :: atom(), State :: term(), tracee()) -> answer().
 enabled_procs(_, _, _) -> discard.
 

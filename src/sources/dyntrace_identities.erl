@@ -349,6 +349,7 @@ report_identity(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, prob
                 asker :: dyntrace_port_asker:asker(),
                 known = [] :: [port()]}).
 
+%% The process that reports ports.
 -spec ports(Dumper :: pid(), full | shape) -> no_return().
 ports(Dumper, Text) ->
     _ = process_flag(sensitive, true),

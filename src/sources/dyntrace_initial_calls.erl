@@ -105,6 +105,7 @@ ask(Calls = #calls{idle = [Asker | Idle], fat = [Pid | Fat], fat_asker = none}) 
 ask(Calls) ->
     Calls.
 
+%% Handles the answer of an asker; `ignored': the message is not an answer.
 -spec message(term(), calls()) -> {answer, pid(), identity(), calls()} | {no_answer, calls()} | ignored.
 message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, fat = Fat, fat_asker = FatAsker}) ->
     FatAsks = case FatAsker of
@@ -125,11 +126,11 @@ answered(Pid, Answer, Calls = #calls{table = Table}) ->
         {_, undefined} ->
             {no_answer, Calls};
         {{Known, Label}, {initial_call, Call}} ->
-            _ = ets:update_element(Table, Pid, [{2, Known}, {3, kept(Label)}]),
+            _ = ets:update_element(Table, Pid, [{2, Known}, {3, cached(Label)}]),
             {answer, Pid, {known(Known, Call), Label}, Calls}
     end.
 
-kept(Label) ->
+cached(Label) ->
     case erlang:external_size(Label) > ?MAX_LABEL of
         true -> ?CUT;
         false -> Label
@@ -147,6 +148,7 @@ purge(Dump, #calls{table = Table}) ->
 
 -define(BATCH, 100).
 
+%% Removes one batch.
 -spec purge(purge()) -> purge() | done.
 purge({Dump, Table, start}) ->
     true = ets:safe_fixtable(Table, true),

@@ -32,6 +32,7 @@
 
 -opaque labels() :: #labels{}.
 
+%% The value of the option `labels'.
 -spec new(none | {module(), atom()}) -> labels().
 new(Function) ->
     #labels{function = Function}.

@@ -18,8 +18,6 @@
 %% The keeper
 -export([keep/1]).
 -export([remove_leftover/0]).
-%% Texts
--export([text/2]).
 
 %% The id of the handler.
 -define(ID, dyntrace).
@@ -36,7 +34,7 @@
 %% The maximum number of list cells of a string that are read.
 -define(STEPS, 8192).
 
-%% Converting a large integer to digits takes quadratic time, whatever the limit of the text is.
+%% Converting a large integer to digits takes quadratic time, regardless of the limit of the text.
 -define(MAX_INTEGER, (1 bsl 8192)).
 
 -define(IS_CHARACTER(C), is_integer(C) andalso C >= 0 andalso

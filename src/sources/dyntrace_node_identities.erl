@@ -44,6 +44,7 @@ report(Node, Nodes) ->
 report_identity(Node, {Otp, OsPid}) -> ok = dyntrace:report(node_identity, {Node, prefix(Node), Otp, OsPid});
 report_identity(Node, _) -> report_identity(Node, {"", 0}).
 
+%% Reports nodes that connect and nodes that answer; ignores other messages.
 -spec message(term(), nodes()) -> nodes().
 message({nodeup, Node, _}, Nodes) ->
     report(Node, maps:remove(Node, Nodes));

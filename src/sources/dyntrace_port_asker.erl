@@ -116,10 +116,16 @@ value(Key, Info) ->
 os_pid(undefined) -> 0;
 os_pid(OsPid) -> OsPid.
 
+%% Ends all processes, also those that wait for a port.
 -spec stop(asker()) -> ok.
 stop(#asker{asking = Asking, stuck = Stuck}) ->
     _ = [true = demonitor(Ref, [flush]) || #asking{monitor = Ref} <- [Asking]],
-    _ = [true = exit(Pid, kill) || Pid <- [Pid || #asking{pid = Pid} <- [Asking]] ++ [Pid || {_, Pid} <- Stuck]],
+    lists:foreach(fun kill/1, [Pid || #asking{pid = Pid} <- [Asking]] ++ [Pid || {_, Pid} <- Stuck]).
+
+%% The link would end a caller that does not trap exits.
+kill(Pid) ->
+    true = unlink(Pid),
+    true = exit(Pid, kill),
     ok.
 
 %% -- The asking process ----------------------------------------------------------------
@@ -162,7 +168,7 @@ without([Port | Others], Asker = #asker{asking = #asking{pid = Pid, monitor = Re
     Pid ! stop,
     true = demonitor(Ref, [flush]),
     {Kept, TooMany} = lists:split(min(length(Stuck), ?MAX_STUCK - 1), Stuck),
-    _ = [exit(Long, kill) || {_, Long} <- TooMany],
+    ok = lists:foreach(fun({_, Longest}) -> kill(Longest) end, TooMany),
     ask(Others, Asker#asker{asking = none, stuck = [{Port, Pid} | Kept]});
 without([], Asker) ->
     Asker.

@@ -137,8 +137,8 @@ most(Field, List) ->
 
 %% -- Asking ----------------------------------------------------------------------------
 
-%% Adds the answers that arrive in time. One process asks all in turn. If a process does not answer, the asker goes on
-%% waiting for it, and that process is not asked again meanwhile.
+%% Adds the answers that arrive in time. One process asks all in turn. If a process does not answer, the asker
+%% continues to wait for it, and that process is not asked again until it has answered.
 asked(Leading, Stuck) ->
     case [Pid || {Pid, Seen} <- maps:to_list(Leading), has_run(Seen), not lists:keymember(Pid, 2, Stuck)] of
         [] ->

@@ -45,6 +45,7 @@ switch_on(Name, Enabled, Config) ->
 used() ->
     [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, erpc, inet].
 
+%% Also removes what a killed worker has left.
 -spec new() -> sources().
 new() ->
     Modules = lists:flatmap(fun({Sampler, Source}) -> [Sampler, Source];
@@ -107,6 +108,7 @@ log_failure({Class, Reason}, _, Name, Stack) ->
 state(Result) ->
     element(tuple_size(Result), Result).
 
+%% Switches all sources off.
 -spec stop(sources()) -> sources().
 stop(Sources = #sources{results = Results}) ->
     _ = off(Results),

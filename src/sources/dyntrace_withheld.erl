@@ -14,10 +14,12 @@
 
 -define(EVERY_MS, 1000).
 
+%% What is withheld, sorted.
 -spec listed(off | dyntrace:following()) -> [{What :: atom(), Why :: string()}].
 listed(off) -> [];
 listed(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
 
+%% Whether it is withheld on every node of this release, or by default.
 -spec is_usual(What :: atom()) -> boolean().
 is_usual(What) ->
     lists:member(What, ?USUAL).

@@ -26,6 +26,7 @@
 
 -opaque state() :: idle | {checking, pid(), reference()} | free | {taken, Since :: integer()}.
 
+%% No other session has been searched for yet.
 -spec new() -> state().
 new() ->
     idle.

@@ -152,6 +152,7 @@ class_in(_) -> unknown.
 now_ms() ->
     erlang:monotonic_time(millisecond).
 
+%% The process that reads the tracer of one process, which may take long.
 -spec exit_tracer_of(pid()) -> no_return().
 exit_tracer_of(Pid) ->
     exit({tracer, tracer_of(Pid)}).
@@ -194,12 +195,13 @@ functions(global, Patterns) ->
     Ours = ours(),
     Free = [{Mfa, Spec} || {Mfa, Spec} <- maps:to_list(dyntrace_trace_pattern:by_function(Patterns)), Spec =/= false,
                            is_map_key(Mfa, Ours) orelse not has_pattern(Mfa)],
-    %% Persisted first, so that clear_leftover/0 finds the patterns if the worker is killed in between.
-    ok = dyntrace_settings:put(patterns, Free),
+    %% Persisted first, together with the previous ones, so that clear_leftover/0 finds all patterns if the worker is
+    %% killed in between.
+    ok = dyntrace_settings:put(patterns, Free ++ maps:to_list(Ours)),
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(maps:without([Mfa || {Mfa, _} <- Free], Ours))],
     %% Patterns that are already set are skipped: each call waits for all schedulers, 20 ms on a busy node.
     _ = [erlang:trace_pattern(Mfa, Spec, [local]) || {Mfa, Spec} <- Free, maps:get(Mfa, Ours, none) =/= Spec],
-    ok.
+    dyntrace_settings:put(patterns, Free).
 
 clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(ours())],
@@ -222,7 +224,7 @@ is_traced(global, Pattern) ->
 
 %% -- Messages -----------------------------------------------------------------------------
 
-%% Persisted first, together with the previous pattern: see functions/2.
+%% Persisted first, together with the previous pattern, as in functions/2.
 messages(global, Event, Spec) ->
     Ours = of_event(Event),
     case of_messages(global, Event, Spec) of

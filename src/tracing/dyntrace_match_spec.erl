@@ -4,7 +4,7 @@
 %% configured. Actions that would change the tracing or the process itself are not allowed.
 -module(dyntrace_match_spec).
 
--export([problem/2, for_messages/3, with_senders/1, of_calls/2]).
+-export([problem/2, for_messages/3, of_calls/2]).
 
 -export_type([match_spec/0, subject/0]).
 

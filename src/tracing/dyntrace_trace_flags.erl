@@ -16,6 +16,7 @@
 
 -type table() :: #{Probe :: atom() => required()}.
 
+%% No requirements.
 -spec none() -> required().
 none() ->
     #{processes => [], ports => [], calls => none, files => false, seq_trace => false, senders => false, sources => []}.

@@ -3,8 +3,7 @@
 %% not be configured.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, configured/1, for_calls/2, functions/1, by_function/1, as_returned/1, files_alone/1, first/1,
-         version/1]).
+-export([patterns/1, configured/1, for_calls/2, by_function/1, as_returned/1, files_alone/1, first/1, version/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'} | files.
 %% '_' is any function, or any arity. `files': the functions that work on files.
@@ -20,6 +19,7 @@
 %% Its exported functions that do not work on files, except the internal ones.
 -define(NO_FILES, [module_info, on_load, start, file_desc_to_ref, get_handle, is_translatable]).
 
+%% The patterns of the option `functions', without match specifications.
 -spec patterns([traced()]) -> [pattern()].
 patterns(Functions) ->
     [Pattern || {Pattern, _} <- with_specs(Functions)].
@@ -41,7 +41,7 @@ with_specs(Functions) ->
 for_calls(Functions, Calls) ->
     [{Pattern, dyntrace_match_spec:of_calls(Spec, level(Pattern, Calls))} || {Pattern, Spec} <- with_specs(Functions)].
 
-%% The end of a call of a file function always causes an event, whatever else is traced.
+%% The end of a call of a file function always causes an event, regardless of what else is traced.
 level(files, _) -> exception;
 level(_, Calls) -> Calls.
 
@@ -66,7 +66,7 @@ by_function(Patterns) ->
 as_returned(true) -> [];
 as_returned(Spec) -> Spec.
 
-%% The file functions that no other pattern matches: consumers of calls have not asked for their calls.
+%% The file functions that no other pattern matches: consumers of calls did not request their calls.
 -spec files_alone([traced()]) -> [{Function :: atom(), arity()}].
 files_alone(Functions) ->
     Listed = [Mfa || {Pattern, Spec} <- with_specs(Functions), Pattern =/= files, Spec =/= false,

@@ -96,6 +96,7 @@
 -define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_match_spec,
                  dyntrace_gc_flag]).
 
+%% Also loads the modules that tracing calls.
 -spec new() -> tracing().
 new() ->
     _ = [code:ensure_loaded(Module) || Module <- ?CALLED],

@@ -21,8 +21,7 @@ init_per_testcase(Test, Config) ->
     {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts'", [Built, Built, Dir]),
     [{folder, Folder}, {dir, Dir}, {boot, boot(Folder, Dir)} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% OTP's runtime_tools, if installed, is before this application, and embedded mode loads its module first.
 boot(Folder, Dir) ->
@@ -137,7 +136,7 @@ otp_module_only(Config) ->
     works(Behind, Config),
     test_node:stop(Behind).
 
-%% The library is found beside this module, whatever the folder's name, and never in runtime_tools.
+%% The library is found beside this module, regardless of the folder's name, and never in runtime_tools.
 otp_module_first(Config) ->
     test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Node = start(Config),

@@ -20,8 +20,7 @@ init_per_testcase(Test, Config) ->
     {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj", [Folder]),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 cc(Config) -> builds("cc", Config).
 clang(Config) -> builds("clang", Config).

@@ -42,7 +42,7 @@ probe(Config) ->
     write("src/sources/dyntrace_atoms.erl", Source, Config),
     Decoders = "c_src/sources/decode.c",
     write(Decoders, [contents(in_copy(Decoders, Config)), "\n", Decoder], Config),
-    {0, _} = run("make -j4 docs", Config),
+    {0, _} = run("make -j4 CFLAGS=-O0 docs", Config),
     Recording = in_copy("recording", Config),
     Expected = [{<<"process_started">>, _, Started}, {<<"atoms_grown">>, null, _}] = recorded(Recording, Config),
     #{<<"others">> := Rows} = test_viewer:decode(viewed(".json", Recording, Config)),
@@ -115,8 +115,7 @@ script(Config) ->
 
 %% Records a node that uses the copy. Returns what a report must have: event, process, fields.
 recorded(Recording, Config) ->
-    Node = test_node:start(#{paths => [in_copy("_build/default/lib/dyntrace/ebin", Config)
-                                       | test_node:test_paths()]}),
+    Node = test_node:start(#{paths => [in_copy("_build/default/lib/dyntrace/ebin", Config) | test_node:test_paths()]}),
     try
         ok = test_node:call(Node, fun() -> test_node:started([]) end),
         Groups = test_node:call(Node, fun() -> maps:from_list([{Name, Of} || #{name := Name, event_groups := Of}

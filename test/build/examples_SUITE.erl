@@ -223,8 +223,7 @@ demo_verbose(Config) ->
 
 demo(Settings, Config) ->
     test_require:tool(test_require:first([fun test_lttng:tools_missing/0, fun test_viewer:missing/0]), Config),
-    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"]
-             || Module <- [dyntrace, dyntrace_demo, test_lttng]],
+    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"] || Module <- [dyntrace, dyntrace_demo, test_lttng]],
     {0, Says} = test_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1",
                                [?config(folder, Config), Settings, Paths]),
     Says.

@@ -20,8 +20,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% The sources that a tool builds, with the project's libraries; in examples_SUITE, each tool makes these, too. Not in
 %% the suite's own folder, because bpftrace can't read a path with an @.

@@ -4,7 +4,7 @@
 
 -include("../support/suite.hrl").
 
-%% The command must end within this many seconds, whatever a process does.
+%% The command must end within this many seconds, regardless of what a process does.
 -define(ENDS_S, 12).
 -define(AS_NOBODY, "setpriv --reuid=nobody --regid=nogroup --clear-groups").
 

@@ -5,6 +5,8 @@
 
 -include("../support/suite.hrl").
 
+-import(test_command, [interrupted/1]).
+
 -define(HOSTS, ["anna", "bert", "cora"]).
 -define(JOBS, 40).
 -define(CALLS, 5).
@@ -21,10 +23,9 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one,
-     relay_on_loopback, relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills,
-     network_down,
-     snapshots, hostile_hosts].
+    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one, relay_on_loopback,
+     relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills, network_down, snapshots,
+     hostile_hosts].
 
 init_per_suite(Config) ->
     _ = test_require:tool(test_cluster:missing(), Config),
@@ -48,8 +49,7 @@ init_per_testcase(Case, Config) ->
     ok = file:make_dir(Folder),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 connect(Cluster) ->
     Nodes = [test_cluster:call(Host, Cluster, fun() -> erlang:node() end) || Host <- ?HOSTS],
@@ -168,11 +168,6 @@ following() ->
         [] -> off;
         _ -> maps:with([processes, ports, calls, seq_trace, senders, sources], maps:get(following, dyntrace:info()))
     end.
-
-interrupted(Command) ->
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
-    Output.
 
 report_of(Folder, Args) ->
     File = Folder ++ "-report" ++ lists:concat([erlang:unique_integer([positive])]) ++ ".json",
@@ -304,7 +299,7 @@ one_request(Config) ->
     ?assertEqual(?MESSAGES, length([Line || Line <- Lines, binary:match(Line, <<"->>">>) =/= nomatch]), Lines),
     ?assertEqual(nomatch, re:run(Diagram, "inferred|clocks differ")).
 
-%% A report of one node includes the calls from other nodes, because that node says that it is connected to them.
+%% A report of one node includes the calls from other nodes, because that node reports its connections.
 report_of_one(Config) ->
     Cluster = ?config(cluster, Config),
     Command = test_command:start(test_cluster:on("anna", Cluster),
@@ -430,7 +425,7 @@ node_killed(Config) ->
                     end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
-    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; what it did until then is recorded")),
+    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; the recording has its events until then")),
     _ = interrupted(Relay),
     Lines = test_viewer:lines(model, [], [Folder]),
     ?assertEqual(100, length([Line || Line <- Lines, re:run(Line, " sent number=.*before_the_end") =/= nomatch])).
@@ -582,7 +577,7 @@ snapshots(Config) ->
     %% One host does not answer: the snapshots of the others are there.
     Some = filename:join(?config(folder, Config), "some"),
     {1, Incomplete} = test_command:run(Prefix, Collect ++ ["-o", Some, "anna", "nobody", "cora"]),
-    ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody has sent no snapshot: no host nobody\n",
+    ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody did not send a snapshot: no host nobody\n",
                                     [multiline])),
     ?assertMatch({match, _}, re:run(Incomplete, "no snapshot from nobody\n  next: the others are in ")),
     ?assertEqual(["anna", "cora"], lists:sort(filelib:wildcard("*", Some))),

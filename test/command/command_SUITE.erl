@@ -12,14 +12,11 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nodes, own_name, late_name, own_name, no_nodes, several_nodes, other_user,
-     scripts, run_script, script_arguments, withheld, one_of_two, later_node,
-     later_node_in_a_namespace, top, top_exact, top_on_a_terminal, request,
+    [nodes, late_name, own_name, no_nodes, several_nodes, other_user, scripts, run_script, script_arguments,
+     withheld, one_of_two, later_node, later_node_in_a_namespace, top, top_exact, top_on_a_terminal, request,
      request_through_processes, next_request, next_request_of_casts, default_report, unprivileged, failures,
-     without_tracefs, hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node,
-     killed, stopped, interrupted_twice, old_python, from_the_node_without_python, from_the_node_wrongly,
-     wrong_arguments, help, versions,
-     installed,
+     without_tracefs, hostile_path, hostile_epmd, hostile_folder, scripts_of_a_node, killed, stopped, interrupted_twice,
+     old_python, from_the_node_without_python, from_the_node_wrongly, wrong_arguments, help, versions, installed,
      {group, with_a_daemon}].
 
 %% A case outside this group may start a daemon for its recording. Nodes register with such a daemon only after seconds.
@@ -198,8 +195,7 @@ names_of_top(Node, OsPid) ->
     test_node:call(Node, fun() -> spawn(fun() -> register(command_ticker, self()), tick() end) end),
     Top = test_command:start(["top", OsPid, "--rows", "50"]),
     ok = test_command:await("<[0-9.]+> command_ticker", Top),
-    ok = test_command:signal("INT", Top),
-    {0, _} = test_command:finish(Top).
+    _ = test_command:interrupted(Top).
 
 tick() ->
     receive after 50 -> tick() end.
@@ -265,7 +261,7 @@ exits(Count, Reason) ->
      || _ <- lists:seq(1, Count), {_, Ref} <- [spawn_monitor(fun() -> exit(Reason) end)]],
     ok.
 
-%% Arguments after -- go to the script.
+%% Arguments after -- are passed to the script.
 script_arguments(Config) ->
     Script = filename:join(?config(folder, Config), "mine.bt"),
     ok = file:write_file(Script, "BEGIN { printf(\"arguments: %s %d\\n\", str($2), $3); exit(); }\n"
@@ -403,8 +399,7 @@ recorded(Args, Config, Fun) ->
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
     Result = call(Config, Fun),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     {Result, Output}.
 
 report_of(Folder) ->
@@ -440,7 +435,7 @@ recording_of_two(Config) ->
                  lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes])),
     [test_node:stop(Node) || Node <- [Other, Third]].
 
-%% Four commands at once on one node. Whatever ends a command, its session is removed and its recording is complete.
+%% Four commands at once on one node. However a command ends, its session is removed and its recording is complete.
 no_session_is_left(Config) ->
     Daemon = test_lttng:start_daemon(),
     Commands = [{Signal, Folder, test_command:start(["record", ?config(os_pid, Config), "-o", Folder])}
@@ -476,8 +471,7 @@ snapshot(Config) ->
     %% Seconds with few events must not push it out of the buffers.
     ok = test_command:await(" [6-9]\\.\\d s\n", Command),
     ?assertMatch([_], filelib:wildcard(filename:join(Folder, "snapshot-*"))),
-    ok = test_command:signal("INT", Command),
-    {0, _} = test_command:finish(Command),
+    _ = test_command:interrupted(Command),
     [First, Second] = lists:sort(filelib:wildcard(filename:join(Folder, "snapshot-*"))),
     {0, Text} = test_command:run(["view", First]),
     ?assertMatch({match, _}, re:run(Text, "before_the_snapshot")),
@@ -551,8 +545,7 @@ remarks(Config) ->
                             #{following := #{withheld := Withheld}} = test_node:call(Node, fun dyntrace:info/0),
                             is_map_key(call, Withheld)
                     end),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     ?assertMatch({match, _}, re:run(Output, "the recording has no names of processes.*\n  next: .*process_identity\n"
                                     "nonode@nohost \\(\\d+\\) could not trace call: .*command_SUITE:often/1.*\n"
                                     "recorded: \\d+ events")),
@@ -592,8 +585,7 @@ report(Config) ->
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
     call(Config, fun() -> exits(3, {burnt, bread}) end),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     ?assertMatch({match, _}, re:run(Output, "^Findings\n  high .*crashed: {burnt,bread}", [multiline])),
     ?assertMatch({match, _}, re:run(Output, ["^\\Q", Page, "\\E$"], [multiline])),
     {ok, Html} = file:read_file(Page),
@@ -614,8 +606,7 @@ report_alone(Config) ->
     Late = call(Config, fun() -> asked(10, late) end),
     NoProcess = call(Config, fun() -> asked(5, exit) end),
     ?assertEqual([{20, ok}, {10, ok}, {10, timeout}, {5, noproc}], [Answered, ByTimer, Late, NoProcess]),
-    ok = test_command:signal("INT", Command),
-    {0, _} = test_command:finish(Command),
+    _ = test_command:interrupted(Command),
     #{<<"server_calls">> := Calls, <<"processes">> := Processes} = test_viewer:decode(File),
     Sum = fun(Key, Request) ->
                   lists:sum([maps:get(Key, Row) || Row = #{<<"request">> := Of} <- Calls, Of =:= Request])
@@ -651,8 +642,7 @@ reported(Node) ->
     Command = test_command:start(["report", test_node:os_pid(Node), "--seconds", "100", "-o", "-"]),
     ok = test_command:await("  lost 0 events", Command),
     Probes = messages_of(fun(Fun) -> test_node:call(Node, Fun) end),
-    ok = test_command:signal("INT", Command),
-    {0, _} = test_command:finish(Command),
+    _ = test_command:interrupted(Command),
     Probes.
 
 messages_of(Call) ->
@@ -714,8 +704,7 @@ top(Config) ->
                                                                      lists:member(send, Flags)]} end)),
     call(Config, fun() -> [Stuck ! N || N <- lists:seq(501, 600)] end),
     ok = test_command:await(" 600 .*command_stuck[\\s\\S]*dyntrace top", Command),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     [{memory, Memory}, {status, Status}, {current_function, {M, F, A}}] =
         call(Config, fun() -> process_info(Stuck, [memory, status, current_function]) end),
     Queues = rows_of_top("command_stuck", Output),
@@ -753,8 +742,7 @@ top_exact(Config) ->
     %% Called later, because the process would not be among the top rows beside so many processes that send.
     call(Config, fun() -> disk(300) end),
     ok = test_command:await("command_disk[\\s\\S]*dyntrace top", Command),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     %% The sums include processes that are not printed.
     {match, Totals} = re:run(Output, "(\\d+) messages sent", [global, {capture, all_but_first, list}]),
     ?assert(lists:sum([list_to_integer(Sent) || [Sent] <- Totals]) >= 1300),
@@ -1146,8 +1134,7 @@ hostile_names(Config) ->
                            end),
     ok = test_command:await("> .*command.*31m", Command),
     call(Config, fun() -> Hostile ! go end),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     ?assertEqual(nomatch, re:run(Output, "\e\\[31m")),
     Folder = filename:join(?config(folder, Config), "names"),
     {_, _} = recorded(["-o", Folder], Config, fun() -> [Hostile ! N || N <- lists:seq(1, 100)] end),
@@ -1286,8 +1273,7 @@ stopped(Config) ->
                    "process \\d+ \\(nonode@nohost\\) is stopped by .*\n  next: .*kill -CONT"}
                   || {Name, Args} <- [{"top", []}, {"record", []}, {"report", []}, {"request", ["17"]},
                                       {"run", ["exits"]}]]),
-        ok = test_command:signal("INT", Command),
-        {0, _} = test_command:finish(Command),
+        _ = test_command:interrupted(Command),
         ?assertMatch(#{<<"recording">> := #{<<"events">> := Events}} when Events > 0, report_of(Folder)),
         ?assertMatch({1, _}, test_shell:run("lttng --no-sessiond list 2>&1", []))
     after
@@ -1333,7 +1319,7 @@ node_ends(Config) ->
                 || {Name, Args, Expected, Text} <-
                        [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\) has ended after"},
                         {"report", ["--seconds", "100", "-o", Page], 0,
-                         "has ended after [\\d.]+ s; what it did until then is recorded"},
+                         "has ended after [\\d.]+ s; the recording has its events until then"},
                         {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
                         {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
                         {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],

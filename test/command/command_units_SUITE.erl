@@ -17,90 +17,37 @@ all() ->
      trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
 
 %% Includes malicious libraries.
-elf(_) ->
-    passes("test_elf").
-
-sandbox(_) ->
-    passes("test_sandbox").
-
-container(_) ->
-    passes("test_container").
-
-memory(_) ->
-    passes("test_memory").
-
-files(_) ->
-    passes("test_files").
-
-bpftrace(_) ->
-    passes("test_bpftrace").
-
-bpftrace_script(_) ->
-    passes("test_bpftrace_script").
-
-bpftrace_bounds(_) ->
-    passes("test_bpftrace_bounds").
-
-request(_) ->
-    passes("test_request").
-
-recording_contents(_) ->
-    passes("test_recording_contents").
-
+elf(_) -> passes("test_elf").
+sandbox(_) -> passes("test_sandbox").
+container(_) -> passes("test_container").
+memory(_) -> passes("test_memory").
+files(_) -> passes("test_files").
+bpftrace(_) -> passes("test_bpftrace").
+bpftrace_script(_) -> passes("test_bpftrace_script").
+bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
+request(_) -> passes("test_request").
+recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious maps and libraries.
-profile(_) ->
-    passes("test_profile").
-
-program(_) ->
-    passes("test_program").
-
-functions(_) ->
-    passes("test_functions").
-
-events(_) ->
-    passes("test_events").
-
-external_terms(_) ->
-    passes("test_external_terms").
-
-node_address(_) ->
-    passes("test_node_address").
-
-load_folder(_) ->
-    passes("test_load_folder").
-
-trigger_causes(_) ->
-    passes("test_trigger_causes").
-
-contents(_) ->
-    passes("test_contents").
-
-outputs(_) ->
-    passes("test_outputs").
-
-lttng(_) ->
-    passes("test_lttng").
-
+profile(_) -> passes("test_profile").
+program(_) -> passes("test_program").
+functions(_) -> passes("test_functions").
+events(_) -> passes("test_events").
+external_terms(_) -> passes("test_external_terms").
+node_address(_) -> passes("test_node_address").
+load_folder(_) -> passes("test_load_folder").
+trigger_causes(_) -> passes("test_trigger_causes").
+contents(_) -> passes("test_contents").
+outputs(_) -> passes("test_outputs").
+lttng(_) -> passes("test_lttng").
 %% Programs that print endlessly, or that belong to another user.
-execution(_) ->
-    passes("test_execution").
-
-children(_) ->
-    passes("test_children").
-
+execution(_) -> passes("test_execution").
+children(_) -> passes("test_children").
 %% Folders that another user changes at the same time.
-trees(_) ->
-    passes("test_trees").
-
-mirror(_) ->
-    passes("test_mirror").
-
-archive(_) ->
-    passes("test_archive").
-
+trees(_) -> passes("test_trees").
+mirror(_) -> passes("test_mirror").
+archive(_) -> passes("test_archive").
 %% The man page and the completion.
-from_parser(_) ->
-    passes("test_from_parser").
+from_parser(_) -> passes("test_from_parser").
 
 %% Every file has a case.
 all_files_run(_) ->

@@ -104,12 +104,11 @@ class Boundary(unittest.TestCase):
     """A test with its own folder. A test that blocks fails."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.outside = os.path.join(folder.name, "secret")
+        folder = new_place(self)
+        self.outside = os.path.join(folder, "secret")
         with open(self.outside, "wb") as file:
             file.write(b"outside")
-        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.evil = Pretender(os.path.join(folder, "process"))
         self.evil.has("/hosts", b"inside")
         self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, self.blocks))
         signal.alarm(20)

@@ -21,8 +21,7 @@ init_per_group(schema, Config) ->
                                      [{Name, altered(Right, Wrong)} || {Name, Right, Wrong} <- faults()]),
     [{checked, maps:from_list(lists:zip(Names, check(Manifests, Config)))} | Config].
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% tools/deps knows each need that the Dockerfile names.
 dockerfile(_) ->

@@ -5,6 +5,7 @@
 -include("../support/suite.hrl").
 
 -import(test_autotracer, [asking/1]).
+-import(test_command, [interrupted/1]).
 
 %% How processes of busy/0 appear in any output: by a registered name, an initial call, a label.
 -define(NAMES, ["names_named", "names_SUITE:busy/1", "{orders,17}"]).
@@ -20,8 +21,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     _ = Case =:= recorder andalso test_require:tool(test_lttng:missing(), Config),
@@ -72,17 +72,12 @@ named_top(Config) ->
 quoted(Name) ->
     re:replace(Name, "[{}]", "\\\\&", [global, {return, list}]).
 
-ended(Command) ->
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
-    Output.
-
 %% Three at once. Each requests names once, and the programs attached before list no process twice.
 tops(Config) ->
     Tops = [named_top(Config) || _ <- [1, 2, 3]],
     ?assertEqual(3, length(asking(Config))),
     [begin
-         Frames = string:split(ended(Top), "dyntrace top ", all),
+         Frames = string:split(interrupted(Top), "dyntrace top ", all),
          [begin
               {match, Pids} = re:run(Frame, "  (<[0-9.]+>)", [global, {capture, all_but_first, list}]),
               ?assertEqual(lists:sort(Pids), lists:usort(Pids))
@@ -102,9 +97,9 @@ exact_tops(Config) ->
     talk(200, Talker, Config),
     [ok = test_command:await("names_talker[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Top) || Top <- [First, Second]],
     %% bpftrace prints a map and then clears it. On a busy machine, it loses some messages between the two.
-    All = sent(ended(First)),
+    All = sent(interrupted(First)),
     ?assert(All >= 900 andalso All =< 1000, All),
-    Later = sent(ended(Second)),
+    Later = sent(interrupted(Second)),
     ?assert(Later >= 100 andalso Later =< 700, Later).
 
 %% On the node: sends as many messages as requested.
@@ -141,7 +136,7 @@ scripts(Config) ->
     talk(400, Talker, Config),
     [begin
          ok = test_command:await("names_talker", Script),
-         Output = test_command:interrupted(Script),
+         Output = interrupted(Script),
          {match, Rows} = re:run(Output, "^@sent\\[<[\\d.]+>, names_talker, [^]]*\\]: (\\d+)$",
                                 [global, multiline, {capture, all_but_first, list}]),
          ?assertEqual(400, lists:sum([list_to_integer(Sent) || [Sent] <- Rows]), Output),
@@ -156,7 +151,7 @@ profiles(Config) ->
     ok = test_command:await("sampling ", First),
     {0, Second} = test_command:run(["profile", ?config(os_pid, Config), "--seconds", "2", "--hz", "997"]),
     ?assertMatch({match, _}, re:run(Second, "<[0-9.]+> names_hot"), Second),
-    ?assertMatch({match, _}, re:run(ended(First), "<[0-9.]+> names_hot")).
+    ?assertMatch({match, _}, re:run(interrupted(First), "<[0-9.]+> names_hot")).
 
 %% Works for about a millisecond per turn.
 hot(N) ->
@@ -172,8 +167,8 @@ recorder(Config) ->
                     fun() -> length([Name || #{name := Name, backends := [lttng]} <-
                                                  call(Config, fun dyntrace:listeners/0)]) end),
     Tops = [named_top(Config) || _ <- [1, 2]],
-    _ = [ended(Top) || Top <- Tops],
-    _ = ended(Recorder),
+    _ = [interrupted(Top) || Top <- Tops],
+    _ = interrupted(Recorder),
     ok.
 
 %% All probes are taken: the program says so and continues.
@@ -187,11 +182,11 @@ all_taken(Config) ->
     ?assertEqual(lists:sort(Probes), lists:sort([Name || #{name := Name} <- call(Config, fun dyntrace:listeners/0)])),
     %% No other tracer is attached to the probes of names, so the program still gets names.
     Top = named_top(Config),
-    ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that request names, which is the maximum")),
+    ?assertMatch({match, _}, re:run(interrupted(Top), "has 30 tracers that request names, which is the maximum")),
     _ = test_bpftrace:stop(Consumer).
 
 %% A number given by the user is not replaced.
 number_of_the_user(Config) ->
     Script = test_command:start(["run", "who_talks", ?config(os_pid, Config), "--", "21"]),
     test_wait:until("the probe is taken", [21], fun() -> asking(Config) end),
-    ?assertMatch({match, _}, re:run(test_command:interrupted(Script), "/dyntrace\\.so, arguments 21;")).
+    ?assertMatch({match, _}, re:run(interrupted(Script), "/dyntrace\\.so, arguments 21;")).

@@ -30,8 +30,7 @@ init_per_testcase(Case, Config) ->
     ok = filelib:ensure_path(Folder),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% Shares are within 5 points, and each path is complete, from the process to the loop. The VM's own work for a process,
 %% such as scheduling it, has no stack.
@@ -148,7 +147,7 @@ without_flag(Config) ->
     {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
     Stacks = profiled(Node, Config, ["--seconds", "3" | ?OFTEN]),
     test_node:stop(Node),
-    printed("is traced while it is sampled, which costs it throughput: its functions have no names", Output),
+    printed("is traced while it is sampled, which reduces its throughput: its functions have no names", Output),
     printed("has no names of functions: it was not started with `\\+JPperf map`", Output),
     printed("next: add the line `\\+JPperf map` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
     Own = of_process("profile_heavy", Stacks),
@@ -205,7 +204,7 @@ node_ends(_) ->
     test_wait:until("it has worked", true, fun() -> test_node:cpu_ticks(OsPid) - Before > 50 end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
-    printed("has ended meanwhile", Output),
+    printed("ended during the sampling", Output),
     printed("test_profile_load:repeated/1 > test_profile_load:outer/1", Output).
 
 %% The node writes the map, so it may be an endless pipe, a link, a file with control characters, or anything else.

@@ -21,10 +21,9 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing, Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% Root's daemon would also serve that user's node.
+%% That user's node would also register with root's daemon.
 init_per_testcase(Case, Config) when ?IS_OF_NOBODY(Case) ->
     Config;
 init_per_testcase(Case, Config) ->
@@ -169,7 +168,7 @@ storm_and_restart(Config) ->
 
 %% -- Failures and attacks --------------------------------------------------------------------------
 
-%% A full disk is reported once, and the recorder goes on. The end of the daemon ends the recorder, but not the node.
+%% A full disk is reported once, and the recorder continues. The end of the daemon ends the recorder, but not the node.
 full_disk_and_lost_daemon(Config) ->
     Disk = filename:join(?config(folder, Config), "disk"),
     ok = filelib:ensure_path(Disk),
@@ -333,8 +332,7 @@ hostile_snapshot(_) ->
       fun(Home, Node) ->
               Recorder = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "-o", Home ++ "/memory"]),
               ok = test_command:await("are kept in memory", Recorder),
-              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list",
-                                             [test_command:as_nobody(Home ++ "/home")]),
+              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list", [test_command:as_nobody(Home ++ "/home")]),
               {match, [Session]} = re:run(Sessions, "dyntrace-[-\\w]+", [{capture, first, list}]),
               Attack = attack(filename:join(Home, "tmp/dyntrace-*/0-" ++ Session), "packed", Home),
               Folder = filename:join(Home, "collected"),

@@ -109,8 +109,8 @@ class Row(unittest.TestCase):
         return place_in_row(node)
 
     def test_free(self) -> None:
-        """A free probe is chosen at random. The first one, which scripts use that are started by hand, is chosen
-        last."""
+        """A free probe is chosen at random. The first one is chosen last, because scripts that are started by hand
+        use it."""
         row = {"": False, "1": True, "2": False, "29": False}
         self.assertEqual({"2", "29"}, {self.place(row) for _ in range(100)})
         self.assertEqual("", self.place({"": False, "1": True}))
@@ -157,7 +157,8 @@ class Row(unittest.TestCase):
         """A script that can't be limited for certain fails, instead of running unlimited."""
         with self.assertRaises(Failure) as raised:
             program_for("mine.bt", "BEGIN {", "pid == 7")
-        self.assertIn("mine.bt can't be limited to one node: line 1 has an end within a block", raised.exception.text)
+        self.assertIn("mine.bt can't be limited to one node: line 1 has an unexpected end of the script",
+                      raised.exception.text)
 
 
 class Condition(unittest.TestCase):
@@ -361,7 +362,3 @@ class SampledFrames(unittest.TestCase):
             self.assertTrue(self.top.due())
             self.assertRegex(self.top.lines(9)[0], "  80 processes, schedulers 30 %, run queue 2, memory 15.8 MB" +
                              (", 3000 reductions" if at else "") + "$")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -51,7 +51,3 @@ class Bounds(unittest.TestCase):
             self.assertEqual(0, messages.start_with(["sh", "-c", "head -c 10000 /dev/zero >&2"]).wait())
             messages.end(failed=False)
         self.assertEqual([4096, 4096, 1808], [line.count("\\x00") for line in shown.getvalue().splitlines()])
-
-
-if __name__ == "__main__":
-    unittest.main()

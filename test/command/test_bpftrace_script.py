@@ -65,7 +65,3 @@ class Limits(unittest.TestCase):
                 result = limited(script, "pid == 7")
                 self.assertEqual(script, result.replace(CONDITION, ""))
                 self.assertEqual(len(re.findall(r"^(?:\} )?usdt:\S+(?<!,)\s", script, re.M)), result.count(CONDITION))
-
-
-if __name__ == "__main__":
-    unittest.main()

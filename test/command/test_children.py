@@ -3,17 +3,16 @@ import contextlib
 import os
 import pty
 import pwd
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
 from typing import IO, List, Optional, Tuple
 
 from dyntrace_command.host.execution import until
+from hostile import new_place
 
 HEAD = "import os, sys, time\nfrom dyntrace_command.host.children import *\n" \
        "from dyntrace_command.host.execution import *\n" \
@@ -37,8 +36,7 @@ class Commands(unittest.TestCase):
     """A command that is ended in various ways."""
 
     def setUp(self) -> None:
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        self.folder = new_place(self)
         os.chmod(self.folder, 0o777)
         self.file = os.path.join(self.folder, "file")
 
@@ -270,7 +268,3 @@ def read_until(stream: IO[bytes], text: bytes) -> bytes:
         while text not in data:
             data += stream.read(1000)
     return data
-
-
-if __name__ == "__main__":
-    unittest.main()

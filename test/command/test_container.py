@@ -110,7 +110,7 @@ class Files(Boundary):
                 self.assertEqual(b"checked", file.read())
 
     def test_no_descriptor_is_left(self) -> None:
-        """Whatever the walk finds, no descriptor is left open."""
+        """The walk leaves no descriptor open, regardless of what it finds."""
         self.link("loop", "loop")
         os.mkfifo(self.evil.in_root("pipe"))
         before = os.listdir("/proc/self/fd")
@@ -220,7 +220,3 @@ class Texts(Boundary):
         for port in (-1, 0, 65536, 2**70):
             with self.subTest(port):
                 self.assertEqual({}, epmd_names(port))
-
-
-if __name__ == "__main__":
-    unittest.main()

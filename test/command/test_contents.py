@@ -47,7 +47,3 @@ class Contents(unittest.TestCase):
         triggers.names, triggers.of = ["crash"], [(CAUSES["crash"], mock.Mock())]
         fired = triggers.parsed(b'["crash", ["<0.9.0>", "{key,<<48,130,4>>,13407807929942597}"]]')
         self.assertEqual("<0.9.0> {key,<<3 bytes>>,integer()}", fired.text if fired else None)
-
-
-if __name__ == "__main__":
-    unittest.main()

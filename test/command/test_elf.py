@@ -102,7 +102,3 @@ class Elf(unittest.TestCase):
         struct.pack_into("<QQ", elf, len(elf) - 40, 0, HEADER)
         with self.assertRaises(ValueError):
             read_semaphores(bytes(elf))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -50,7 +50,3 @@ class Events(unittest.TestCase):
         self.assertEqual(["vm_busy_port", "vm_busy_dist_port"], matching("vm_busy_*"))
         self.assertEqual(["process_exit"], matching("process_exit"))
         self.assertEqual([], matching("driver_*"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -49,7 +49,7 @@ def kill(pid: int) -> None:
 
 
 class Run(unittest.TestCase):
-    """`run` ends, whatever the program does."""
+    """`run` ends, regardless of what the program does."""
 
     @contextlib.contextmanager
     def within(self, seconds: float) -> Iterator[None]:
@@ -159,7 +159,3 @@ class Streams(unittest.TestCase):
                 came.append(True)
                 self.assertEqual(b"x\n", stream.read())
                 process.kill()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -44,7 +44,3 @@ class Terms(unittest.TestCase):
                 decode(os.urandom(64))
             except ValueError:
                 pass
-
-
-if __name__ == "__main__":
-    unittest.main()

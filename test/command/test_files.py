@@ -48,6 +48,16 @@ class Ways(unittest.TestCase):
         """Returns the functions that make folders."""
         return new_folder, numbered_folder, private_folder, lambda path: private_folder(path, may_pass=True)
 
+    def test_invalid_user_of_sudo(self) -> None:
+        """No other user is trusted then."""
+        os.chown(f"{self.place}/theirs", 65534, -1)
+        for user in ("", "x", "-1"):
+            with self.subTest(user), mock.patch.dict(os.environ, SUDO_UID=user), \
+                    self.assertRaisesRegex(Failure, "way_of_others"):
+                new_folder(f"{self.place}/theirs/new")
+        with mock.patch.dict(os.environ, SUDO_UID="65534"):
+            new_folder(f"{self.place}/theirs/new")
+
     def test_of_another(self) -> None:
         """A folder of another user, and one that is world-writable, also further up; also through links."""
         os.makedirs(f"{self.place}/theirs/root")
@@ -111,9 +121,7 @@ class Outputs(unittest.TestCase):
     """Problems with an output path are found before the work begins."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = os.path.realpath(folder.name)
+        self.place = new_place(self)
 
     def test_can_be_written(self) -> None:
         """Returns the absolute path; no file is left there, and an existing file is unchanged."""
@@ -163,9 +171,7 @@ class Written(unittest.TestCase):
     """A file in a folder that another user may own."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = os.path.realpath(folder.name)
+        self.place = new_place(self)
         self.path = f"{self.place}/profile.html"
         self.addCleanup(os.umask, os.umask(0o077))
 
@@ -250,9 +256,7 @@ class Recordings(unittest.TestCase):
     """The reasons why a folder has no recording."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = os.path.realpath(folder.name)
+        self.place = new_place(self)
 
     def failure(self, folder: str) -> Tuple[int, str]:
         """The exit status and the text."""
@@ -293,7 +297,3 @@ class Recordings(unittest.TestCase):
         self.assertEqual(3, status)
         self.assertIn(f"{self.place}/ust can't be read: Permission denied; it belongs to ", text)
         self.assertIn(f"\n  next: view it as its owner or as root: `sudo dyntrace view {self.place}", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

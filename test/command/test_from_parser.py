@@ -86,7 +86,3 @@ class Completion(unittest.TestCase):
                                (["top", "--seconds", ""], []), (["view", "viewe"], ["viewer"]),
                                (["run", ""], ["exits"]), (["run", "./READ"], ["./README.md"])]:
             self.assertEqual(expected, self.words(*line), line)
-
-
-if __name__ == "__main__":
-    unittest.main()

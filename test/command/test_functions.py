@@ -34,7 +34,3 @@ class Functions(unittest.TestCase):
         self.assertEqual("'Elixir.Shop':'paid?'", of_next("Elixir.Shop:paid?"))
         for text in ("shop:pay/1", "shop:_", "shop"):
             self.assertRaises(argparse.ArgumentTypeError, of_next, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

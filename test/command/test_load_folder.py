@@ -1,15 +1,14 @@
 """The files that root writes and removes below a root folder that a container controls."""
 import os
 import subprocess
-import tempfile
 import unittest
 from typing import List
 from unittest import mock
 
-from hostile import Pretender
+from hostile import Pretender, new_place
 
 from dyntrace_command.host.process import Process
-from dyntrace_command.node.load_folder import Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.node.load_folder import LoadFolder, is_for, leftovers, new_name, why_not
 
 FILES = ("dyntrace-0.1.0/ebin/dyntrace.beam", "dyntrace-0.1.0/priv/dyntrace.so")
 
@@ -18,21 +17,20 @@ class Below(unittest.TestCase):
     """A process whose root is a separate folder."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.outside = os.path.join(folder.name, "outside")
+        folder = new_place(self)
+        self.outside = os.path.join(folder, "outside")
         os.mkdir(self.outside)
-        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.evil = Pretender(os.path.join(folder, "process"))
         os.mkdir(self.evil.in_root("tmp"))
         self.name = new_name(self.evil.process)
 
-    def place(self) -> Place:
+    def place(self) -> LoadFolder:
         """A folder below its /tmp."""
-        place = Place(self.evil, "/tmp", self.name)
+        place = LoadFolder(self.evil, "/tmp", self.name)
         self.addCleanup(place.close)
         return place
 
-    def filled(self) -> Place:
+    def filled(self) -> LoadFolder:
         """The same, with files."""
         place = self.place()
         place.fill({path: b"library" for path in FILES})
@@ -161,7 +159,3 @@ class Below(unittest.TestCase):
             about = mock.Mock(**{"f_flag": 0, "f_bavail": free.f_bavail, "f_frsize": free.f_frsize, **changed})
             with self.subTest(reason), mock.patch("os.fstatvfs", return_value=about):
                 self.assertRegex(why_not(self.evil, "/tmp") or "", reason)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,6 @@
 """How the command runs `lttng`, which is replaced by a script here."""
 import os
 import pwd
-import shutil
-import tempfile
 import time
 import unittest
 from typing import List, Tuple
@@ -10,6 +8,7 @@ from unittest import mock
 
 from dyntrace_command.host.execution import NO_ANSWER
 from dyntrace_command.tracers import lttng
+from hostile import new_place
 
 # Prints where it looks for the daemon, and makes its session the current one.
 FAKE = """#!/bin/sh
@@ -28,8 +27,7 @@ class Create(unittest.TestCase):
     """`lttng create` does not change a user's current session, wherever temporary files are."""
 
     def setUp(self) -> None:
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        self.folder = new_place(self)
         self.user = os.path.join(self.folder, "user's home")
         os.mkdir(self.user)
 
@@ -84,7 +82,3 @@ class Create(unittest.TestCase):
         while os.path.exists(home) and time.monotonic() < until:
             time.sleep(0.05)
         self.assertFalse(os.path.exists(home))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """The memory at the addresses of a library's notes: semaphores and status."""
 import os
 import struct
-import unittest
 from typing import List, Optional
 from unittest import mock
 
@@ -170,13 +169,9 @@ class StatusOfNode(Boundary):
         with self.assertRaisesRegex(ValueError, "being written"):
             self.says(b"node: a@b\n", version=3)
         self.evil.has("/lib/dyntrace.so", library([status_note(SEMAPHORE, 7)], b".note.dyntrace"))
-        with self.assertRaisesRegex(ValueError, "an unknown kind"):
+        with self.assertRaisesRegex(ValueError, "an unknown type"):
             self.says(b"node: a@b\n")
         for address in (2**40, 2**63, 2**64 - 1):
             self.evil.has("/lib/dyntrace.so", library([status_note(address)], b".note.dyntrace"))
             with self.subTest(address), self.assertRaises((ValueError, OSError)):
                 self.says(b"node: a@b\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

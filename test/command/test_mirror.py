@@ -184,7 +184,3 @@ def contents(mirror: Mirror) -> Dict[str, str]:
     place = mirror.paths()[0]
     listed = run(Program(["find", "-L", place, "-type", "f", "-printf", "%P\n"]), 20).output.splitlines()
     return {path: run(Program(["cat", f"{place}/{path}"]), 20).output for path in listed}
-
-
-if __name__ == "__main__":
-    unittest.main()

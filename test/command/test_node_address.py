@@ -3,19 +3,19 @@ import contextlib
 import os
 import socket
 import struct
-import tempfile
 import threading
 import unittest
 from typing import Callable, Dict, List, Sequence, Tuple
 from unittest import mock
 
-from hostile import Pretender
+from hostile import Pretender, new_place
 
 from dyntrace_command.common.external_terms import Atom
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.host.distribution import Connection, Refused
 from dyntrace_command.host.elf import Target
 from dyntrace_command.host.process import Listener, Process, ip_address
+from dyntrace_command.node import node as node_module
 from dyntrace_command.node.container import Container, Mapping
 from dyntrace_command.node.description import erl_arguments, libc_of
 from dyntrace_command.node.loading import Plan, check_node
@@ -27,9 +27,7 @@ class Reach(unittest.TestCase):
     """A node with texts that a test chooses."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.evil = Pretender(os.path.join(new_place(self), "process"))
         self.environment: Dict[str, str] = {}
 
     def node(self, *arguments: str) -> Node:
@@ -135,6 +133,13 @@ class Reach(unittest.TestCase):
                                                                                                           (2, 17)))
         self.fails("load_old_nif", check_node, node, build, connection)
 
+    def test_no_library(self) -> None:
+        """The child that opens the library was killed."""
+        node = self.node()
+        node.library = "/dyntrace.so"
+        with mock.patch.object(node_module, "isolated", side_effect=ValueError("its reader was ended")):
+            self.fails("not_readable", node.handle)
+
     def test_libc(self) -> None:
         """glibc before and after 2.34, musl with and without Alpine's link; a static library."""
         for name, libc in (("libc.so.6", "glibc"), ("libc-2.31.so", "glibc"), ("ld-musl-x86_64.so.1", "musl"),
@@ -204,7 +209,3 @@ class Nodes(unittest.TestCase):
                 connection.call("erlang", "node", Atom("x"), seconds=2)
             own.close()
             other.close()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -28,7 +28,7 @@ class Options(unittest.TestCase):
             self.assertEqual(expected, " ".join(written(sink, name, value) for name, value in params.items()))
 
     def test_names_of_users(self) -> None:
-        """Whatever characters a name contains, it stays one string in babeltrace2's parameters."""
+        """A name stays one string in babeltrace2's parameters, regardless of its characters."""
         for text, expected in [('a"b', r'"a\"b"'), ("a\\", '"a\\\\"'), ('",path="/etc/x', r'"\",path=\"/etc/x"')]:
             self.assertEqual(expected, quoted(text))
             _, sink = sink_of("x.mmd")
@@ -92,7 +92,3 @@ def described(place: str, component: str) -> Dict[str, str]:
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
     found: Set[Tuple[str, str]] = set(re.findall(r'^ +(\w+) \((.*?)(?:, "[^"]*" if it is not given)?\)$', text, re.M))
     return dict(found)
-
-
-if __name__ == "__main__":
-    unittest.main()

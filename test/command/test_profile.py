@@ -328,7 +328,3 @@ class Shown(unittest.TestCase):
         text = page(collections.Counter({Path("</script><x>", "", ()): 1}), TAKEN)
         self.assertNotIn("</script><x>", text)
         self.assertIn("\\u003c/script>\\u003cx>", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,13 +7,13 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 from typing import Dict, List, Optional, Tuple
 
 import dyntrace_command
 from dyntrace_command.cli.subcommands import SUBCOMMANDS
 from dyntrace_command.host.tools import own_version
+from hostile import new_place
 
 PACKAGE = pathlib.Path(dyntrace_command.__file__).resolve().parent
 PROGRAM = PACKAGE.parent.parent / "bin" / "dyntrace"
@@ -26,10 +26,8 @@ class Installed(unittest.TestCase):
     """A copy of the program, as in priv."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = pathlib.Path(folder.name)
-        # Other users may read it; folders of `tempfile` are closed.
+        self.place = pathlib.Path(new_place(self))
+        # Other users may read it, unlike what new_place makes.
         self.place.chmod(0o755)
         self.own = self.place / "priv"
         (self.own / "bin").mkdir(parents=True)
@@ -178,7 +176,3 @@ class Streams(unittest.TestCase):
                            "PYTHONDONTWRITEBYTECODE": "1"}
             with self.subTest(encoding):
                 self.assertEqual(expected, subprocess.check_output([sys.executable, "-c", line], env=environment))
-
-
-if __name__ == "__main__":
-    unittest.main()

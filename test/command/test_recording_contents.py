@@ -34,7 +34,3 @@ class Numbers(unittest.TestCase):
         self.assertEqual("no names\nrecorded: 17 events, lost 0, 1.5 kB",
                          Recorded(17, "0", 1500, ["no names"]).summary())
         self.assertEqual("recorded: lost ?", Recorded(None, "?", None, []).summary())
-
-
-if __name__ == "__main__":
-    unittest.main()

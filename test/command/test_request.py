@@ -92,8 +92,8 @@ class Missing(unittest.TestCase):
                          missing(steps, Names()))
         self.assertEqual([], missing(steps_of(*CAST), Names()))
         text = show_timeline(steps, Names(), inferred=True)
-        self.assertIn("\nnot seen until the end:\n  <1> -> queue: cast store: not received\n", text)
-        self.assertNotIn("not seen", show_timeline(steps_of(*CALL), Names(), inferred=True))
+        self.assertIn("\nunfinished at the end:\n  <1> -> queue: cast store: not received\n", text)
+        self.assertNotIn("unfinished", show_timeline(steps_of(*CALL), Names(), inferred=True))
 
     def test_many(self) -> None:
         """The first ones are listed, with the number of the others."""
@@ -104,7 +104,7 @@ class Missing(unittest.TestCase):
         """A receipt with a token but without its send: its waiting time is unknown."""
         steps = steps_of("send 0 <5> <6> one", "receive 9 <5> <6> one", "receive 20 <8> <6> two")
         self.assertRegex(show_timeline(steps, Names(), inferred=False),
-                         r"\n +20 {22,}<6> receives from <8>: two \(sent unseen\)\n")
+                         r"\n +20 {22,}<6> receives from <8>: two \(send not seen\)\n")
 
 
 class Lines(unittest.TestCase):
@@ -136,7 +136,3 @@ class Lines(unittest.TestCase):
         """Both ends of a message match, even if one end has less of its text."""
         ends = steps_of(f"send 1 <5> b {'x' * 100}", f"receive 2 <5> <6> {'x' * 63}")
         self.assertEqual(ends[0].message(), ends[1].message())
-
-
-if __name__ == "__main__":
-    unittest.main()

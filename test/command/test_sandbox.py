@@ -254,8 +254,7 @@ class Identities(unittest.TestCase):
 
     def test_one(self) -> None:
         """All four ids are equal."""
-        self.assertEqual(Identity(1000, 100),
-                         self.process("1000\t1000\t1000\t1000", "100\t100\t100\t100").identity())
+        self.assertEqual(Identity(1000, 100), self.process("1000\t1000\t1000\t1000", "100\t100\t100\t100").identity())
         own = Process(os.getpid()).identity()
         self.assertEqual((os.getuid(), os.getgid()), own)
 
@@ -270,15 +269,11 @@ class Identities(unittest.TestCase):
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
     def test_before_and_after(self) -> None:
-        """An answer does not count if the process has ended or changed its user meanwhile."""
+        """An answer does not count if the process has ended or changed its user before it arrives."""
         process = Process(os.getpid())
         self.assertEqual(1, isolated(process, lambda: 1).value)
         with mock.patch.object(Process, "identity", side_effect=[Identity(0, 0), NOBODY]), \
-                self.assertRaisesRegex(OSError, "changed its user"):
+                self.assertRaisesRegex(OSError, "its user has changed"):
             isolated(process, lambda: 1)
         with mock.patch.object(Process, "has_ended", return_value=True), self.assertRaises(ProcessLookupError):
             isolated(process, lambda: 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -293,7 +293,3 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
     thread.start()
     thread.join(seconds)
     return results[0]
-
-
-if __name__ == "__main__":
-    unittest.main()

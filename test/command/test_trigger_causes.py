@@ -12,7 +12,7 @@ from dyntrace_command.common.trigger_causes import CAUSES, parsed
 from dyntrace_command.common.trigger_rate import AtMost, Rate
 from dyntrace_command.host.trees import folder_size
 from dyntrace_command.recording.session import Session, Wanted
-from dyntrace_command.recording.snapshots import NAME, Place, is_recorded_into, snapshot_at, snapshots
+from dyntrace_command.recording.snapshots import NAME, RecorderFolder, is_recorded_into, snapshot_at, snapshots
 from dyntrace_command.recording.triggers import Triggers
 from hostile import make_deep
 
@@ -37,7 +37,7 @@ class Causes(unittest.TestCase):
         self.assertEqual([parsed(word) for word in CAUSES], list(CAUSES.values()))
 
     def test_crash(self) -> None:
-        """The filter leaves out all reasons of the table, from whatever process."""
+        """The filter leaves out all reasons of the table, from any process."""
         condition = CAUSES["crash"].filter
         patterns = re.findall(r'reason != "([^"]*)"', condition)
         self.assertEqual(condition, " && ".join(f'reason != "{pattern}"' for pattern in patterns))
@@ -142,7 +142,7 @@ class Folders(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         return temporary.name
 
-    def write(self, place: Place, now: float) -> str:
+    def write(self, place: RecorderFolder, now: float) -> str:
         """Writes a snapshot, and returns its folder."""
         with place.begun("crash", "shop@here", now, "boom") as snapshot:
             snapshot.save()
@@ -151,14 +151,14 @@ class Folders(unittest.TestCase):
 
     def test_kept(self) -> None:
         """The latest are retained; two in the same second have separate folders."""
-        place = Place(self.folder, 2)
+        place = RecorderFolder(self.folder, 2)
         paths = [self.write(place, now) for now in (1.5, 100, 100.5)]
         self.assertEqual([one.path for one in snapshots(self.folder)], paths[1:])
         self.assertEqual([os.path.exists(path) for path in paths], [False, True, True])
 
     def test_read(self) -> None:
         """A snapshot is found by its folder or by that of the recording."""
-        path = self.write(Place(self.folder, 2), 1.5)
+        path = self.write(RecorderFolder(self.folder, 2), 1.5)
         for folder in (path, os.path.join(path, "recording")):
             snapshot = snapshot_at(folder)
             assert snapshot
@@ -168,7 +168,7 @@ class Folders(unittest.TestCase):
 
     def test_incomplete(self) -> None:
         """Snapshots that failed or that a killed recorder left incomplete are removed; nothing else is."""
-        place = Place(self.folder, 2)
+        place = RecorderFolder(self.folder, 2)
         with self.assertRaises(OSError), place.begun("crash", "shop@here", 1.5, ""):
             raise OSError("no space left")
         self.assertEqual(os.listdir(self.folder), [])
@@ -181,14 +181,14 @@ class Folders(unittest.TestCase):
 
     def test_set_back(self) -> None:
         """After the clock was set back, snapshots from the future are removed first."""
-        place = Place(self.folder, 1)
+        place = RecorderFolder(self.folder, 1)
         self.write(place, time.time() + 1000)
         new = self.write(place, time.time() - 1)
         self.assertEqual([one.path for one in snapshots(self.folder)], [new])
 
     def test_of_others(self) -> None:
         """A cause.json in a folder above is ignored, and that folder is not removed."""
-        place = Place(self.folder, 1)
+        place = RecorderFolder(self.folder, 1)
         for folder in (self.folder, self.write(place, 1.5)):
             with open(os.path.join(folder, "cause.json"), "w", encoding="utf-8") as file:
                 if folder == self.folder:
@@ -200,7 +200,7 @@ class Folders(unittest.TestCase):
 
     def test_deep(self) -> None:
         """A daemon's user may nest folders deeper than Python's stack allows."""
-        place = Place(self.folder, 1)
+        place = RecorderFolder(self.folder, 1)
         make_deep(os.path.join(self.write(place, 1.5), "recording"), 1500)
         folder_size(self.folder)
         new = self.write(place, 2.5)
@@ -214,22 +214,22 @@ class Folders(unittest.TestCase):
             os.chmod(above, mode)
             os.chown(above, owner, -1)
             with self.assertRaises(Failure):
-                Place(os.path.join(above, "snapshots"), 1)
+                RecorderFolder(os.path.join(above, "snapshots"), 1)
             self.assertEqual(os.listdir(above), [])
 
     def test_alone(self) -> None:
         """A folder has at most one recorder at a time."""
-        place = Place(self.folder, 2)
+        place = RecorderFolder(self.folder, 2)
         self.assertFalse(is_recorded_into(self.folder))
         with place.alone():
             self.assertTrue(is_recorded_into(self.folder))
-            with self.assertRaises(Failure), Place(self.folder, 2).alone():
+            with self.assertRaises(Failure), RecorderFolder(self.folder, 2).alone():
                 pass
         self.assertFalse(is_recorded_into(self.folder))
 
     def test_hostile(self) -> None:
         """A malformed cause.json is ignored."""
-        place = Place(self.folder, 2)
+        place = RecorderFolder(self.folder, 2)
         for text in ("", "[]", "{}", '{"cause": 1, "node": 2, "time": "x", "text": "", "more": 0}',
                      '{"cause": "", "node": "", "time": 1e300, "text": "", "more": 0}',
                      '{"cause": "", "node": "", "time": 1, "text": "", "more": Infinity}', "[" * 100000):
@@ -237,7 +237,3 @@ class Folders(unittest.TestCase):
             with open(os.path.join(path, "cause.json"), "w", encoding="utf-8") as file:
                 file.write(text)
             self.assertEqual(snapshots(self.folder), [], text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,8 +11,7 @@ suite() ->
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
      is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
-     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report,
-     report_of_prepared].
+     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report, report_of_prepared].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -21,8 +20,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing, Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% Each case has its own epmd, and leaves no folder behind.
 init_per_testcase(Case, Config) ->
@@ -208,8 +206,7 @@ prepared(Config) ->
 
 other_users(Config) ->
     Node = named(Config, []),
-    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)),
-                                   ["load", test_node:os_pid(Node)]),
+    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)), ["load", test_node:os_pid(Node)]),
     ?assertMatch({match, _}, re:run(Output, "belongs to root, and you are nobody")),
     test_node:stop(Node).
 
@@ -471,12 +468,12 @@ call(Node, Module, Function, Args) ->
 load(Node) ->
     Pid = test_node:os_pid(Node),
     {0, Output} = test_command:run(["load", Pid]),
-    {match, [Folder]} = re:run(Output, "has dyntrace now, from its folder (\\S+)", [{capture, all_but_first, list}]),
+    {match, [Folder]} = re:run(Output, "has loaded dyntrace from its folder (\\S+)", [{capture, all_but_first, list}]),
     Folder.
 
 unload(Node) ->
     {0, Output} = test_command:run(["unload", test_node:os_pid(Node)]),
-    ?assertMatch({match, _}, re:run(Output, "is as it was; its folder \\S+ is removed")).
+    ?assertMatch({match, _}, re:run(Output, "has unloaded dyntrace; its folder \\S+ is removed")).
 
 refused(Status, Args, Reason) ->
     {Status, Output} = test_command:run(Args),

@@ -3,7 +3,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/2, attach/2, call/2, until_pattern/3, until_following/3, until_untraced/1,
+-import(test_autotracer, [start/2, attach/2, detach/2, call/2, until_pattern/3, until_following/3, until_untraced/1,
                           keep_log/1, logged/1]).
 
 -define(ENTRIES, [bif__entry, nif__entry, global__function__entry]).
@@ -84,8 +84,7 @@ loaded_later(Config) ->
     until_pattern({crypto, hash_nif, 2}, [{'_', [], [{exception_trace}]}], Config),
     until_kind([nif__entry, nif__return], <<"crypto:hash_nif/2">>, fun() -> crypto:hash(md5, "a") end, Consumer,
                Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config).
+    detach(Consumer, Config).
 
 %% A function that is a NIF in one version of its module, and Erlang code in the others.
 loaded_again(Config) ->

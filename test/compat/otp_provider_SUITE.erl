@@ -18,14 +18,11 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-init_per_group(_, Config) ->
-    Config.
+init_per_group(_, Config) -> Config.
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% -- The tracepoints -----------------------------------------------------------------------------
 

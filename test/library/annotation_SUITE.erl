@@ -8,7 +8,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,
+    [no_consumer, without_library, wrong_arguments, wrong_arguments_when_wanted,
      spans, a_span_inside_another, requests, a_request_ends, long_strings, hostile_strings,
      tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spread_tag_taken_away, spreading_is_restored,
      every_label, past_the_sixth_argument, sizes_are_bounded, any_arguments_when_wanted].
@@ -28,7 +28,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Off -----------------------------------------------------------------------------------
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual([false], call(Config, fun answers/0)),
     ?assertEqual({result, 17}, call(Config, fun() -> dyntrace:span(off, fun() -> {result, 17} end) end)).
 
@@ -86,8 +86,7 @@ wrong() ->
 wrong_arguments(Config) ->
     [begin
          Says = call(Config, fun() -> shell_says(Function, Args) end),
-         ?assertMatch({Function, Position, _},
-                      {Function, Position, match(Why, Says, Function, Args, Position)})
+         ?assertMatch({Function, Position, _}, {Function, Position, match(Why, Says, Function, Args, Position)})
      end || {Function, Args, Position, Why} <- wrong()].
 
 match(Why, Says, Function, Args, Position) ->
@@ -228,8 +227,7 @@ hostile_strings(Config) ->
 sent(Strings, Config) ->
     Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
     [] = call(Config, fun() ->
-                              [String || String <- Strings() ++ ["the end"],
-                                         true =/= dyntrace:user_trace_s1(String)]
+                              [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)]
                       end),
     _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
     [Text || {_, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the end">>].
@@ -313,7 +311,7 @@ tags_travel_to_nodes(_) ->
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
 
-%% A sequential trace token of the program is unchanged, whatever happens to tags.
+%% A sequential trace token of the program is unchanged, regardless of what happens to tags.
 tokens_of_the_program(Config) ->
     {Before, After, Received} =
         call(Config, fun() ->

@@ -9,11 +9,9 @@ all() ->
 
 init_per_testcase(bpftrace_lists_them, Config) ->
     test_require:tool(test_bpftrace:missing(), Config);
-init_per_testcase(_, Config) ->
-    Config.
+init_per_testcase(_, Config) -> Config.
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% One note per probe, with one site and its own semaphore, and per argument an operand of the field's size and sign.
 notes(_) ->
@@ -81,8 +79,7 @@ files(_) ->
     {ok, Text} = file:read_file(filename:join(Root, "ARCHITECTURE.md")),
     Folders = [Folder || Pattern <- ["c_src/*", "viewer/*", "src/*"], Folder <- filelib:wildcard(Pattern, Root),
                          filelib:is_dir(filename:join(Root, Folder)), not is_built(Folder ++ "/")],
-    ?assertEqual([], [Folder || Folder <- Folders,
-                                re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
+    ?assertEqual([], [Folder || Folder <- Folders, re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
 
 is_built(Path) ->
     lists:any(fun(Part) -> lists:member(Part, ["obj", "__pycache__", "node_modules"]) end, filename:split(Path)).

@@ -7,7 +7,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,
+    [describes_itself, no_consumer, any_arguments, undecoded_is_counted, library_missing, library_foreign,
      without_application, without_backends, odd_folder, embedded_by_hand, built_again, module_alone].
 
 init_per_testcase(_, Config) ->
@@ -36,7 +36,7 @@ describes_itself(Config) ->
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual([], call(Config, fun dyntrace:listeners/0)),
     ?assertEqual([discard],
                  call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),

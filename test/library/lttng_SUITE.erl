@@ -36,8 +36,7 @@ probes() ->
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(by_probe, Config) ->
     [{node, test_node:start()}, {daemon, held_daemon()} | Config];
@@ -49,8 +48,7 @@ end_per_group(by_probe, Config) ->
     ?config(daemon, Config) ! stop,
     receive {'DOWN', Ref, process, _, Reason} -> ?assertEqual(normal, Reason) end,
     test_node:stop(?config(node, Config));
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% A process that owns a daemon for the tests of a group. A daemon ends with its owner, and the process that runs
 %% init_per_group ends before the tests.

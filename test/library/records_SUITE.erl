@@ -24,8 +24,7 @@ init_per_suite(Config) ->
             {skip, "this release has no native records: OTP 29 has"}
     end.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     case lists:member(Case, [events, sequential, exits, sizes, annotations]) of

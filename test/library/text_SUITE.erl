@@ -28,8 +28,7 @@ init_per_suite(Config) ->
     ok = test_text_nif:load(Library),
     [{library, Library} | Config].
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- The runtime's text ----------------------------------------------------------------------
 

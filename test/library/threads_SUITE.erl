@@ -34,8 +34,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing =/= [] andalso hd(Missing), Config),
     [{tsan, Tsan}, {built, built(Config)} | Config].
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% Builds the library, and the library that makes texts without probes.
 built(Config) ->

@@ -12,11 +12,9 @@ suite() ->
 %% one takes longer than a test.
 all() ->
     [{group, by_probe},
-     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
-     two_consumers, nobody_attached, consumer_killed,
-     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, port_of_another_node,
-     terms_of_every_type, long_texts_are_cut, hostile_calls,
-     long_names].
+     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only, two_consumers,
+     no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers,
+     port_of_another_node, terms_of_every_type, long_texts_are_cut, hostile_calls, long_names].
 
 groups() ->
     [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
@@ -31,14 +29,12 @@ init_per_group(Probe, Config) ->
 
 end_per_group(by_probe, Config) ->
     test_node:stop(?config(node, Config));
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(alone, Config) ->
     Config;
@@ -50,7 +46,7 @@ with_node(Config) ->
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
-%% A test fails if an event could not be decoded, whatever else it checked.
+%% A test fails if an event could not be decoded, regardless of its other checks.
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     Info = test_node:call(Node, fun dyntrace:info/0),
@@ -128,7 +124,7 @@ two_consumers(Config) ->
     ?assertEqual([], listeners(Config)).
 
 %% Everything is traced, but no consumer is attached: no probe fires, no message is sent, memory does not grow.
-nobody_attached(Config) ->
+no_consumer(Config) ->
     Fed = [Probe || #{name := Probe, events := [_ | _]} <- dyntrace:probes()],
     Run = fun() -> [test_cases:run(Probe) || Probe <- test_cases:probes(), lists:member(Probe, Fed)] end,
     {Before, After, Mailboxes} =
@@ -478,8 +474,7 @@ attach_to_all(Probes, Config) ->
     test_bpftrace:start(?config(library, Config), Probes, #{located => true, longest => 100}).
 
 listeners(Config) ->
-    [Name || #{name := Name, backends := [usdt]}
-                 <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
+    [Name || #{name := Name, backends := [usdt]} <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
 
 enabled_send(Config) ->
     test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end).

@@ -12,8 +12,7 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% The commands run as a user, with that user's daemon and files. The files of a failed recipe are deleted with their
 %% folder. Recipes use the current session without naming it, so each case has its own.

@@ -17,8 +17,7 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     Needs = maps:get(Case, #{page_perf => "perf", page_gdb => "gdb", page_bcc => "tplist-bpfcc"}, "bpftrace"),

@@ -19,8 +19,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(test_bpftrace:missing(), Config),
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 soak(Config) ->
     Seconds = list_to_integer(os:getenv("DYNTRACE_SOAK_S", "1200")),

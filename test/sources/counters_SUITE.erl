@@ -3,8 +3,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2,
-                          until_sampled/2]).
+-import(test_autotracer, [start/2, attach/2, call/2, until_following/3, until_sampled/2]).
 
 -define(MB, 1000000).
 
@@ -47,9 +46,7 @@ numbered(Kind, Sample) ->
     length(Numbers).
 
 levels(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Levels = [{<<"processes">>, process_count}, {<<"ports">>, port_count}, {<<"ets_tables">>, ets_count},
               {<<"atoms">>, atom_count}],
     until_level(Levels, Consumer, Config),
@@ -96,9 +93,7 @@ until_level(Levels, Consumer, Config) ->
 %% A sample taken between two readings has values between theirs. A table that is created after the first reading marks
 %% the samples that were taken after it.
 totals(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Port = call(Config, fun() -> owned_port() end),
     First = call(Config, fun read/0),
     Marked = after_mark(Consumer, Config),
@@ -152,9 +147,7 @@ between(Before, Sample, After) ->
      || Name <- maps:keys(Before), Value <- [maps:get(Name, Sample)]].
 
 memory(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Quiet = [atom, code, ets],
     test_wait:until("the memory that Erlang says",
                     fun() ->
@@ -194,9 +187,7 @@ kept(Binary, List) ->
 
 %% More busy processes than schedulers: all schedulers are active, and the others wait.
 schedulers(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Busy = call(Config, fun() -> [spawn(fun busy/0) || _ <- lists:seq(1, 100)] end),
     test_wait:until("the schedulers are active",
                     fun() ->
@@ -222,9 +213,7 @@ of_kind(Regex, Sample) ->
     [Value || {Name, Value} <- maps:to_list(Sample), re:run(Name, "^" ++ Regex ++ "$") =/= nomatch].
 
 dirty_schedulers(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     [begin
          Count = call(Config, fun() -> erlang:system_info(Item) end),
          Pids = call(Config, fun() -> [spawn(fun() -> erts_debug:Function(wait, 3000) end)
@@ -323,9 +312,7 @@ until_times(Count, Consumer) ->
 %% While all processes are traced, the sampler's work causes no event. If it starts meanwhile, only its start has
 %% events: its link, its first turn, and the answer to its call that measures the schedulers.
 no_trace_events(Config) ->
-    start([{interval, 10}, {sample_interval, 20}], Config),
-    Counters = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Counters = counting([{sample_interval, 20}], Config),
     until_sampled(2, Config),
     Probes = [process_scheduled, process_spawn, message_send, message_receive, process_link, gc_minor_start,
               gc_major_start],
@@ -459,12 +446,17 @@ samplers() ->
 
 %% Attaches, calls Fun, and returns the complete samples with utilization that arrived meanwhile.
 sampled(Env, Fun, Config) ->
-    start([{interval, 10}, {sample_interval, 100} | Env], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 100} | Env], Config),
     Fun(Consumer),
     _ = samples(Consumer),
     by_sample(test_bpftrace:stop(Consumer)).
+
+%% Starts the application, and attaches to the counters.
+counting(Env, Config) ->
+    start([{interval, 10} | Env], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Consumer.
 
 %% All complete samples of the consumer except the first one; at least one.
 samples(Consumer) ->

@@ -9,14 +9,14 @@
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
 %% Pids that belong to no process.
--define(NOBODY, [<<"<0.32767.8191>">>, <<"<0.268435455.4294967295>">>]).
+-define(NO_PIDS, [<<"<0.32767.8191>">>, <<"<0.268435455.4294967295>">>]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
     [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
-     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens,
+     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, no_consumer,
      second_session, second_tracer, tracers_in_the_row, row_alone, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
@@ -171,7 +171,7 @@ above(Parent) -> [Above || {parent, Above} <- [process_info(Parent, parent)]].
 identity(Pid, Parent) ->
     {initial_call, Call} = process_info(Pid, initial_call),
     {dictionary, Noted} = process_info(Pid, dictionary),
-    %% In OTP 27 and later, all processes are asked for their notes.
+    %% In OTP 27 and later, the notes of all processes are read.
     Initial = case element(1, Call) =:= proc_lib
                   orelse lists:keymember('$initial_call', 1, Noted) andalso test_trace:has_sessions() of
                   true -> proc_lib:translate_initial_call(Pid);
@@ -272,7 +272,7 @@ fat(Words, N) ->
                          end),
     receive {Pid, fat} -> Pid end.
 
-%% Whatever the notes contain, the dump ends, and each process has a label.
+%% The dump ends, and each process has a label, regardless of what the notes contain.
 hostile_notes(Config) ->
     start([{interval, 10}], Config),
     Notes = [fun() -> lists:seq(1, 1000000) end, fun() -> deep(30000) end, fun() -> [a | b] end,
@@ -326,7 +326,8 @@ given_labels() ->
         Labels -> Labels
     end.
 
-%% Whatever the function does, dumps continue, and info() says what is wrong. Two calls never run at the same time.
+%% Dumps continue regardless of what the function does, and info() reports the error. Two calls never run at the same
+%% time.
 function_of_labels_fails(Config) ->
     start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
     call(Config, fun() -> persistent_term:put(calls, counters:new(1, [])) end),
@@ -494,8 +495,7 @@ nodes(Ours, Visible, Hidden, Later, Config) ->
     [true = call(Config, fun() -> net_kernel:connect_node(Node) end) || Node <- ['b@127.0.0.1', 'c@127.0.0.1']],
     Consumer = attach([node_identity], Config),
     Reported = fun() ->
-                       maps:from_list([{Node, Event}
-                                       || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
+                       maps:from_list([{Node, Event} || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
                end,
     Expected = [node_identity('a@127.0.0.1', Ours, Config), node_identity('b@127.0.0.1', Visible, Config),
                 node_identity('c@127.0.0.1', Hidden, Config)],
@@ -519,7 +519,7 @@ node_identity(Name, Node, Config) ->
 
 %% -- Dumps -------------------------------------------------------------------------------------
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual({error, not_started}, call(Config, fun dyntrace:dump/0)),
     start([{interval, 10}], Config),
     ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
@@ -777,7 +777,7 @@ budget_is_spent(Config) ->
 
 %% Processes are asked once. After that they still hibernate, with the same heap; later dumps do not wake them.
 hibernating_processes(Config) ->
-    start([{interval, 10}, {processes, [test_nobody]}], Config),
+    start([{interval, 10}, {processes, [test_absent]}], Config),
     Pids = call(Config, fun() -> [proc_lib:spawn(?MODULE, hibernated, []) || _ <- lists:seq(1, 100)] end),
     Hibernate = fun() -> [Pid || Pid <- Pids, process_info(Pid, current_function) =/=
                                      {current_function, {erlang, hibernate, 3}}] end,
@@ -839,7 +839,7 @@ recorded_from_the_middle(Config) ->
                        Seen = lists:usort([Pid || {Probe, Event} <- Events, not lists:member(Probe, ?PROBES),
                                                   Pid = <<"<0.", _/binary>> <- maps:values(Event)]),
                        ?assert(length(Seen) > 100),
-                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ ?NOBODY))
+                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ ?NO_PIDS))
                end, Config).
 
 exited_during_a_dump(Events) ->

@@ -3,7 +3,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2]).
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3]).
 
 -define(FLOOD, 100000).
 
@@ -47,8 +47,7 @@ formatted(Level, Message, Meta) ->
                                                            chars_limit => 1100})).
 
 values(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     {Pid, Expected} = call(Config, fun() -> {test_cases:text(self()), logged_values()} end),
     Logged = [{log, #{pid => Pid, level => Level, text => Text}} || {Level, Text} <- Expected],
     test_wait:until("the events", Logged,
@@ -59,8 +58,7 @@ values(Config) ->
 
 %% Events that no formatter expects still fire, in bounded time, and the handler stays.
 hostile(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     Took = call(Config, fun() ->
                                 {ok, #{config := Handler}} = logger:get_handler_config(dyntrace),
                                 [element(1, timer:tc(fun() ->
@@ -134,16 +132,14 @@ lttng(Config) ->
 
 %% A supervised process crashes: the reports of the process and of its supervisor.
 supervisor_and_crash_reports(Config) ->
-    start([{interval, 10}, {log, error}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, error}], Config),
     {Supervisor, Child} = call(Config, fun crashed/0),
     [SupervisorText, ChildText] = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- [Supervisor, Child]],
     {_, #{text := Crash}} = test_bpftrace:await(Consumer, fun({log, #{pid := Pid}}) -> Pid =:= ChildText end),
     {_, #{text := Report, level := <<"error">>}} =
         test_bpftrace:await(Consumer, fun({log, #{pid := Pid}}) -> Pid =:= SupervisorText end),
     ?assertMatch(<<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>, Crash),
-    [?assertMatch({_, _}, binary:match(Report, Part))
-     || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
+    [?assertMatch({_, _}, binary:match(Report, Part)) || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.
@@ -172,8 +168,7 @@ child() ->
 
 %% The handler's level, below the primary level.
 levels(Config) ->
-    start([{interval, 10}, {log, warning}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, warning}], Config),
     All = fun() -> [logger:log(Level, "text") || Level <- [debug, info, notice, warning, error, critical, alert,
                                                            emergency]] end,
     Shown = fun() -> [Level || {log, #{level := Level}} <- test_bpftrace:events(Consumer)] end,
@@ -197,8 +192,7 @@ follow(Options, Config) ->
 
 %% Contents are not shown.
 shapes(Config) ->
-    start([{interval, 10}, {log, debug}, {text, shape}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}, {text, shape}], Config),
     call(Config, fun() ->
                          ok = logger:error("user ~p~n", [secret]),
                          ok = logger:error("secret"),
@@ -268,8 +262,7 @@ counted(Consumer) ->
 %% Events that are logged while an event is formatted, or by the worker, are not shown; other handlers see them.
 no_loop(Config) ->
     test_autotracer:keep_log(Config),
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     call(Config, fun() ->
                          Loop = fun Again(_) ->
                                         ok = logger:error(#{inner => 1}, #{report_cb => Again}),
@@ -285,8 +278,7 @@ no_loop(Config) ->
 
 %% The dictionary of the calling process is restored, also after a failure.
 nothing_left_behind(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     {Before, After} = call(Config, fun() ->
                                            Before = get(),
                                            ok = logger:error("text"),
@@ -321,8 +313,7 @@ installed_and_removed(Config) ->
 
 %% Whichever process is killed, there is one handler afterwards, or none if the application has ended.
 killed(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     Worker = fun() -> whereis(dyntrace_autotracer) end,
     [begin
          Keeper = handler(Config),
@@ -343,8 +334,7 @@ killed(Config) ->
 %% When the application has stopped, its master kills all processes of its group, but not a keeper that still has to
 %% remove its handler.
 slow_keeper(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     Keeper = handler(Config),
     call(Config, fun() ->
                          true = erlang:suspend_process(Keeper),
@@ -356,8 +346,7 @@ slow_keeper(Config) ->
     _ = test_bpftrace:stop(Consumer).
 
 removed_by_another(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     ok = call(Config, fun() -> logger:remove_handler(dyntrace) end),
     until_handler(Config),
     _ = test_bpftrace:stop(Consumer),
@@ -378,8 +367,7 @@ another_handler_of_the_name(Config) ->
     until_no_handler(Config).
 
 no_trace_events(Config) ->
-    start([{interval, 10}, {log, debug}, {log_limit, 1}], Config),
-    Log = attached(Config),
+    Log = attached([{log, debug}, {log_limit, 1}], Config),
     Consumer = attach([process_scheduled, message_send, message_receive, gc_minor_start, gc_major_start], Config),
     test_autotracer:until_traced(Config),
     Keeper = handler(Config),
@@ -391,6 +379,10 @@ no_trace_events(Config) ->
     _ = test_bpftrace:stop(Log).
 
 %% -- Helpers -------------------------------------------------------------------------------
+
+attached(Env, Config) ->
+    start([{interval, 10} | Env], Config),
+    attached(Config).
 
 attached(Config) ->
     Consumer = attach([log], Config),

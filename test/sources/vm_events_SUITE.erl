@@ -14,15 +14,14 @@ suite() ->
 all() ->
     [as_the_vm_says, for_lttng, thresholds, less_than_required, unsupported, busy_port, busy_connection,
      busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_reported,
-     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port]
+     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port, unanswering_ports]
         ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
                                erlang:function_exported(trace, system, 3)].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -226,6 +225,13 @@ thresholds(Config) ->
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
+%% Starts the application, and attaches to probes of the system monitor.
+observed(Probes, Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach(Probes, Config),
+    until_following(sources, [system_monitor], Config),
+    Consumer.
+
 %% The worker may have polled before the consumer has attached all probes.
 until_monitored(Events, Config) ->
     test_wait:until("these events are set", Events, fun() -> call(Config, fun test_autotracer:monitored/0) end).
@@ -265,9 +271,7 @@ less_than_required(Config) ->
 %% Before OTP 27, the VM does not report long message queues; the other events are observed. Nothing is logged about it.
 unsupported(Config) ->
     keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_message_queue, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_message_queue, vm_busy_port], Config),
     case has_long_queues(Config) of
         true ->
             ?assertEqual(#{}, maps:get(withheld, following(Config)));
@@ -283,9 +287,7 @@ unsupported(Config) ->
 
 %% A program does not read its standard input. A process that sends it more than the port accepts is suspended.
 busy_port(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([port__busy, vm_busy_port], Config),
     with_suspended_writer(fun(Port, Writer) ->
                                   Text = text(Port, Config),
                                   Expected = [{port__busy, #{port => Text}},
@@ -351,9 +353,7 @@ with_tls(Config) ->
 connection(Other, Config) ->
     OsPid = test_node:os_pid(Other),
     Sink = peer:call(Other, erlang, spawn, [test_autotracer, sink, []]),
-    start([{interval, 10}], Config),
-    Consumer = attach([dist__port_busy, vm_busy_dist_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([dist__port_busy, vm_busy_dist_port], Config),
     until_monitored([busy_dist_port], Config),
     Controller = call(Config, fun() ->
                                       true = net_kernel:connect_node('b@127.0.0.1'),
@@ -507,9 +507,7 @@ another_session(Config) ->
                                    receive {Owner, Weak} -> Weak end
                            end),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_gc, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_gc, vm_busy_port], Config),
     until_monitored([busy_port, {long_gc, 100}], Config),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
     _ = test_bpftrace:stop(Consumer),
@@ -520,9 +518,7 @@ another_session(Config) ->
 too_many_busy_ports(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([port__busy], Config),
     Flood = call(Config, fun() -> spawn(fun() -> flood(Folder) end) end),
     until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
     %% Each pause ends after a second, and the flood starts the next one.
@@ -570,9 +566,7 @@ write_little(Port) ->
 %% -- Ends ----------------------------------------------------------------------------------
 
 worker_killed(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_gc, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_gc, vm_busy_port], Config),
     [begin
          First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
          until_worker_after(First, Config),
@@ -585,9 +579,7 @@ worker_killed(Config) ->
     _ = test_bpftrace:stop(Consumer).
 
 consumer_killed(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_schedule, vm_large_heap], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_schedule, vm_large_heap], Config),
     ok = test_bpftrace:kill(Consumer),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
@@ -607,6 +599,23 @@ unanswering_port(Config) ->
                                            {Of, Name} =:= {Text, <<"test_output_drv">>}
                                    end) || Text <- [text(Port, Config) || Port <- Ports]],
     _ = test_bpftrace:stop(Consumer).
+
+%% At most ten processes wait for ports. If an eleventh port does not answer, the process that has waited longest is
+%% killed. The process that asks is linked to it, and goes on.
+unanswering_ports(Config) ->
+    Most = 10,
+    Ports = lists:seq(1, Most + 1),
+    Waiting = call(Config, fun() ->
+                                   Asker = dyntrace_port_asker:new(fun(_, _) -> receive never -> ok end end),
+                                   until_idle(dyntrace_port_asker:ask(Ports, Asker))
+                           end),
+    ?assertEqual(lists:reverse(tl(Ports)), Waiting).
+
+until_idle(Asker) ->
+    case dyntrace_port_asker:poll(Asker, 100) of
+        Polled = {asker, _, none, Waiting} -> ok = dyntrace_port_asker:stop(Polled), [Port || {Port, _} <- Waiting];
+        Polled -> until_idle(Polled)
+    end.
 
 %% On the node: the ports, which have each executed a control, and the time until the answers of the others.
 polled_beside_a_stuck_port(Folder) ->

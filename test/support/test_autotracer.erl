@@ -8,7 +8,7 @@
 
 -include_lib("stdlib/include/assert.hrl").
 
--export([start/1, start/2, attach/2, following/1, asking/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
+-export([start/1, start/2, attach/2, detach/2, following/1, asking/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
 -export([with_node/3, with_two_nodes/3, with_two_nodes/4]).
 -export([until_traced/1, until_untraced/1, until_following/3, until_off/1, until_unmonitored/1, until_flags/3,
          until_pattern/3, until_system_tracer/2, until_nodes/3, until_logged/2, until_worker_after/2, until_sampled/2]).
@@ -61,6 +61,11 @@ start(Env, Config) ->
 
 attach(Probes, Config) ->
     test_bpftrace:start(configured(library, Config), Probes).
+
+%% Stops the last consumer, and waits until nothing is traced.
+detach(Consumer, Config) ->
+    _ = test_bpftrace:stop(Consumer),
+    until_untraced(Config).
 
 following(Config) ->
     maps:get(following, call(Config, fun dyntrace:info/0)).

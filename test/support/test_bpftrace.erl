@@ -241,8 +241,7 @@ handle_call({stop, Signal}, From, State) ->
     _ = erlang:send_after(?AGAIN_MS, self(), {again, Signal}),
     {noreply, State#state{stopping = [From | State#state.stopping]}}.
 
-handle_cast(_, State) ->
-    {noreply, State}.
+handle_cast(_, State) -> {noreply, State}.
 
 handle_info({Port, {data, {_, Line}}}, State = #state{port = Port}) ->
     {noreply, line(Line, State)};
@@ -262,8 +261,7 @@ handle_info({again, Signal}, State) ->
     {noreply, State};
 handle_info({'DOWN', _, process, _Owner, _}, State) ->
     {stop, normal, State};
-handle_info(_, State) ->
-    {noreply, State}.
+handle_info(_, State) -> {noreply, State}.
 
 terminate(_, #state{exited = true}) ->
     ok;

@@ -89,12 +89,12 @@ run(process_register) ->
 %% same.
 run(process_scheduled) ->
     Flags = [running, exiting],
-    Tell = fun(Pid) ->
-                   [{process_scheduled, #{pid => text(Pid), entry => location(Where), type => atom_to_binary(Tag)}}
-                    || {trace, _, Tag, Where} <- process_traced(Flags, fun waits/0)]
-           end,
+    Expected = fun(Pid) ->
+                       [{process_scheduled, #{pid => text(Pid), entry => location(Where), type => atom_to_binary(Tag)}}
+                        || {trace, _, Tag, Where} <- process_traced(Flags, fun waits/0)]
+               end,
     Pid = traced_pid(Flags, fun waits/0),
-    Tell(Pid);
+    Expected(Pid);
 
 run(port_open) ->
     {Owner, Port, _} = port_life([ports]),
@@ -111,8 +111,8 @@ run(port_link) ->
      || Type <- [<<"link">>, <<"unlink">>, <<"link">>]];
 
 run(port_scheduled) ->
-    {_, Port, Told} = on_one_scheduler(fun() -> port_life([running_ports]) end),
-    [Event || {trace, _, Tag, Where} <- Told,
+    {_, Port, Reported} = on_one_scheduler(fun() -> port_life([running_ports]) end),
+    [Event || {trace, _, Tag, Where} <- Reported,
               Event <- comparable({port_scheduled,
                                    #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
 
@@ -500,8 +500,7 @@ exchange(Flag, Label) ->
                                Echo ! {self(), "hi"},
                                receive {echo, "hi"} -> Began end
                        end),
-    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1},
-     {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
+    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1}, {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
 
 seq_messages(Probe, Flag) ->
     [{Probe, #{label => text_of(Label), from => text(From), to => text(To), previous => Previous,
@@ -535,10 +534,10 @@ collected_alike() ->
     {Pid, [{Tag, Info} || {trace, _, Tag, Info} <- process_traced(Flags, fun collected/0)]}.
 
 collections(Probe, Amount) ->
-    {Pid, Told} = collected_alike(),
+    {Pid, Reported} = collected_alike(),
     [{Probe, #{pid => text(Pid), Amount => get_value(wordsize, Info),
                heap => get_value(heap_block_size, Info), old_heap => get_value(old_heap_block_size, Info)}}
-     || {Tag, Info} <- Told, Tag =:= Probe].
+     || {Tag, Info} <- Reported, Tag =:= Probe].
 
 %% -- Annotating -----------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@
 %% A host is a process that holds its namespaces, which end with it. Nothing is mounted or named, so nothing is left.
 -module(test_cluster).
 
--export([missing/0, start/2, stop/1, hosts/1, on/2, collector/1, address/2, node/2, start_node/2, os_pid/2, kill_node/2,
-         call/3, link/3, daemon/2, set_clock/2, clock_offset/1]).
+-export([missing/0, start/2, stop/1, hosts/1, on/2, collector/1, address/2, node/2, start_node/2, os_pid/2, call/3,
+         link/3, daemon/2, set_clock/2, clock_offset/1]).
 
 -define(COLLECTOR, "collector").
 -define(FIRST_UID, 47100).
@@ -146,12 +146,6 @@ os_pid(Name, Cluster) ->
 
 call(Name, Cluster, Fun) ->
     test_node:call(node(Name, Cluster), Fun).
-
-%% Kills the host's node, as if the machine had failed.
-kill_node(Name, Cluster) ->
-    OsPid = os_pid(Name, Cluster),
-    {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
-    Cluster#{Name := (maps:get(Name, Cluster))#host{node = undefined}}.
 
 %% Switches the host's network up or down.
 link(Name, State, Cluster) ->

@@ -83,5 +83,4 @@ handle_call({pay, _}, _, shop_till) ->
     receive after 15 -> ok end,
     {reply, paid, shop_till}.
 
-handle_cast(_, Name) ->
-    {noreply, Name}.
+handle_cast(_, Name) -> {noreply, Name}.

@@ -90,7 +90,7 @@ answers(Prefix) ->
         Failed -> Failed
     end.
 
-%% A shell that runs the command when this VM has ended, whatever ended it: its standard input is closed then.
+%% A shell that runs the command when this VM has ended for any reason: its standard input is closed then.
 guard(Format, Args) ->
     Script = ["trap '' INT TERM HUP; read released || { ", io_lib:format(Format, Args), "; } >/dev/null 2>&1"],
     Self = self(),

@@ -106,5 +106,4 @@ nameless(Epmd) ->
     near(Epmd, []).
 
 near({EpmdNumber, _}, Args) ->
-    start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}],
-            args => ["-start_epmd", "false", "-setcookie", "dyntrace" | Args]}).
+    start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}], args => ["-start_epmd", "false", "-setcookie", "dyntrace" | Args]}).

@@ -8,8 +8,7 @@
 
 %% The missing requirement of the tests, or false.
 missing() ->
-    test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0,
-                        fun protoc_missing/0, fun test_npm:fetch/0]).
+    test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0, fun protoc_missing/0, fun test_npm:fetch/0]).
 
 protoc_missing() ->
     os:find_executable("protoc") =:= false andalso "protoc not installed".

@@ -9,7 +9,7 @@
 -define(ROUND_REST_MS, 80).
 -define(REST_MS, 40).
 
-%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, whatever else the machine does. A fourth
+%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, regardless of the machine's load. A fourth
 %% one lets the node rest after each round for longer than it has worked, because samples need a high rate, not much
 %% work.
 shares() ->

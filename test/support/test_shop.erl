@@ -74,8 +74,7 @@ handle_call(break, _From, State) ->
 handle_cast({thanks, _}, State) ->
     {noreply, State}.
 
-handle_info(_, State) ->
-    {noreply, State}.
+handle_info(_, State) -> {noreply, State}.
 
 call(Server, Request, Timeout) ->
     Began = erlang:monotonic_time(microsecond),

@@ -119,8 +119,7 @@ handle_call(check, _, Ms) ->
     Until = erlang:monotonic_time(millisecond) + Ms,
     {reply, busy_until(Until), Ms}.
 
-handle_cast(_, Ms) ->
-    {noreply, Ms}.
+handle_cast(_, Ms) -> {noreply, Ms}.
 
 busy_until(Until) ->
     case erlang:monotonic_time(millisecond) < Until of

@@ -80,8 +80,7 @@ recorded(System, Folder, Fun) ->
     ok = test_command:await("  lost 0 events", Command),
     ok = followed(System),
     Result = Fun(),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     ?assertMatch({match, _}, re:run(Output, "^recorded: \\d+ events, lost 0, ", [multiline])),
     Result.
 

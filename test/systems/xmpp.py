@@ -130,8 +130,7 @@ class Pairs(Load):
 
     def work(self):
         """Runs the pairs. All messages are received at the end."""
-        threads = [self.start(target, resource) for resource in self.resources
-                   for target in (self.send, self.receive)]
+        threads = [self.start(target, resource) for resource in self.resources for target in (self.send, self.receive)]
         self.opened.wait()
         self.ready()
         if not self.options["count"]:

@@ -4,7 +4,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
+-import(test_autotracer, [start/2, attach/2, detach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
                           until_untraced/1, until_following/3, until_pattern/3, until_worker_after/2, keep_log/1,
                           logged/1, infos/2, badarg_of_follow/2]).
 
@@ -24,19 +24,16 @@ groups() ->
     [{Backend, [senders, polls, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]}
      || Backend <- [usdt, lttng]].
 
-init_per_suite(Config) ->
-    Config.
+init_per_suite(Config) -> Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(lttng, Config) ->
     [{backend, lttng} | test_require:tool(test_lttng:missing(), Config)];
 init_per_group(usdt, Config) ->
     [{backend, usdt} | Config].
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 init_per_testcase(_, Config) ->
     case ?config(backend, Config) of
@@ -126,12 +123,12 @@ receiver_and_senders() ->
     receive {To, tick} -> ok end,
     {test_cases:text(To), test_cases:text(From), test_cases:text(Port)}.
 
-%% Reports to Teller what it receives, in order.
-receiver(Teller) ->
+%% Sends Observer the messages that it receives, in order.
+receiver(Observer) ->
     receive
-        {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Teller);
+        {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Observer);
         last -> ok;
-        Message -> Teller ! {self(), Message}, receiver(Teller)
+        Message -> Observer ! {self(), Message}, receiver(Observer)
     end.
 
 answered(Question, Receiver) ->
@@ -177,15 +174,15 @@ delivered_to_poller(Probes, Config) ->
     [Message || {message_delivery, #{to := Of, message := Message}} <- Events, Of =:= To].
 
 %% Waits for each message, and for one that never arrives. The message `timeout' of a process is not a timeout.
-polls_and_waits(Teller) ->
+polls_and_waits(Observer) ->
     receive first -> ok end,
-    Teller ! {self(), polls},
+    Observer ! {self(), polls},
     receive none -> ok after 0 -> ok end,
     receive none -> ok after 20 -> ok end,
     receive none -> ok after 0 -> ok end,
     self() ! timeout,
     receive timeout -> ok end,
-    Teller ! {self(), polled},
+    Observer ! {self(), polled},
     receive last -> ok end.
 
 %% If the trace flags are set by hand, without the match specification or with a different result, message_delivery does
@@ -232,8 +229,7 @@ while_required(Config) ->
          until_messages('receive', true, Config),
          until_following(senders, false, Config)
      end || _ <- [1, 2]],
-    _ = test_bpftrace:stop(Receives),
-    until_untraced(Config),
+    detach(Receives, Config),
     Again = attach([message_delivery], Config),
     until_messages('receive', sender_pattern(Config), Config),
     ok = call(Config, fun dyntrace:unfollow/0),
@@ -319,8 +315,7 @@ pattern_of_another_tool(Config) ->
     %% The tool sets it again.
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []) end),
     until_withheld('receive', Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(Theirs, of_messages('receive', Config)).
 
 %% An equal match specification that was set by hand is used, and is not ours to clear.
@@ -330,8 +325,7 @@ same_pattern_of_another_tool(Config) ->
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(sender_pattern(Config), of_messages('receive', Config)).
 
 pattern_cleared_by_another_tool(Config) ->
@@ -393,8 +387,7 @@ pattern_of_another_session(Config) ->
     ?assertEqual([Theirs, sender_pattern(Config)], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, [{['_', hello], [], []}]], call(Config, fun() -> specs(send) end)),
     ?assertMatch([_], call(Config, fun traced_wanted/0)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([Theirs, true], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, true], call(Config, fun() -> specs(send) end)).
 

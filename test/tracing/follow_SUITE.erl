@@ -3,7 +3,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, following/1, call/2, until_traced/1,
+-import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, detach/2, following/1, call/2, until_traced/1,
                           until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
                           until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
                           logged/1, badarg_of_follow/2]).
@@ -18,12 +18,10 @@ suite() ->
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
      values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
-     sequential_tracing,
-     other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
-     worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, unfollowed, call_budget, cleared_alone,
-     calls_of_the_consumer_before, no_generated_functions, files, files_beside_functions, shapes,
-     attached_again_and_again, hundreds_of_times].
+     sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
+     what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
+     budget, unfollowed, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions, files,
+     files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -42,8 +40,7 @@ nothing_is_done_in_erlang(Config) ->
                                    end)
      || Text <- Texts],
     ?assertEqual([send], traced(Old, Config)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     [?assertEqual([], traced(Pid, Config)) || Pid <- [Old, New, new]].
 
 flags_follow_each_consumer(Config) ->
@@ -199,8 +196,7 @@ functions_of_new_code(Config) ->
          ?assertEqual(Value, call(Config, fun() -> test_new_code:value() end)),
          test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"test_new_code:value/0">> end)
      end || Value <- [1, 2, 3]],
-    _ = test_bpftrace:stop(Calls),
-    until_untraced(Config),
+    detach(Calls, Config),
     ?assertEqual(false, of_function({test_new_code, value, 0}, Config)).
 
 functions_of_the_same_code(Config) ->
@@ -210,8 +206,7 @@ functions_of_the_same_code(Config) ->
     until_pattern({test_cases, identity, 1}, [], Config),
     call(Config, fun() -> _ = code:purge(test_cases), {module, test_cases} = code:load_file(test_cases) end),
     until_pattern({test_cases, identity, 1}, [], Config),
-    _ = test_bpftrace:stop(Calls),
-    until_untraced(Config).
+    detach(Calls, Config).
 
 version(Value) ->
     Exports = {attribute, 1, export, [{value, 0}]},
@@ -305,8 +300,7 @@ other_tracers_keep_theirs(Config) ->
     ?assertEqual(Before, Have()),
     #{untraced := Untraced} = following(Config),
     ?assertEqual(not test_trace:has_sessions(), Untraced >= 1),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(Before, Have()),
     ?assertEqual([], traced(Free, Config)),
     %% A worker that starts or ends does not change them.
@@ -322,8 +316,7 @@ patterns_of_others(Config) ->
     until_pattern({test_cases, identity, 1}, [], Config),
     Theirs = [{['_'], [], [{message, theirs}]}],
     call(Config, fun() -> 1 = erlang:trace_pattern({test_cases, identity, 1}, Theirs, [local]) end),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual({match_spec, Theirs},
                  call(Config, fun() -> erlang:trace_info({test_cases, identity, 1}, match_spec) end)).
 
@@ -344,8 +337,7 @@ dbg_meanwhile(Config) ->
                                 receive {dbg, {trace, Pid, call, Call}} -> Call end
                         end),
     ?assertEqual({test_cases, identity, [17]}, Seen),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     call(Config, fun() -> dbg:stop() end).
 
 %% -- Ends ------------------------------------------------------------------------------------
@@ -358,8 +350,7 @@ worker_killed(Config) ->
     First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
     until_worker_after(First, Config),
     until_traced(Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], traced(new, Config)).
 
 %% The options of follow/1 and unfollow/0 also apply to the next worker.
@@ -500,8 +491,7 @@ unfollowed(Config) ->
     test_bpftrace:await(Consumer, fun({_, Event}) -> maps:get(what, Event, none) =:= <<"all_events">> end),
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     until_flags(new, [send], Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config).
+    detach(Consumer, Config).
 
 %% A function of a module is called too often: its pattern is cleared and its name is reported. The other functions of
 %% the module are still traced. For the next consumer, calls are counted from zero.

@@ -4,7 +4,7 @@
 
 -include("../support/suite.hrl").
 
--import(test_autotracer, [start/1, start/2, attach/2, following/1, call/2, until_traced/1, until_untraced/1,
+-import(test_autotracer, [start/1, start/2, attach/2, detach/2, following/1, call/2, until_traced/1,
                           until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2, until_logged/2,
                           traced/2, of_function/2, keep_log/1, logged/1, errors/1, badarg_of_follow/2]).
 
@@ -13,10 +13,9 @@ suite() ->
 
 all() ->
     [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
-     flags_cleared_by_another_tool,
-     system_tracer_of_another_tool, system_tracer_cleared, half_set, no_word_about_other_tracers,
-     busy_processes, idle_processes, budget_beside_idle_processes,
-     worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
+     flags_cleared_by_another_tool, system_tracer_of_another_tool, system_tracer_cleared, half_set,
+     no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes, worker_killed_for_good,
+     supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
                                                       collections_of_processes_to_come, handle_held,
@@ -109,8 +108,7 @@ flags_cleared_by_another_tool(Config) ->
     until_flags(Pid, [send], Config),
     until_flags(new, [send], Config),
     ?assertMatch(#{processes := [send]}, following(Config)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], traced(Pid, Config)).
 
 system_tracer_of_another_tool(Config) ->
@@ -127,8 +125,7 @@ system_tracer_of_another_tool(Config) ->
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
     until_following(seq_trace, true, Config),
     ?assertEqual({dyntrace, dyntrace_autotracer}, call(Config, fun seq_trace:get_system_tracer/0)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(false, call(Config, fun seq_trace:get_system_tracer/0)).
 
 system_tracer_cleared(Config) ->
@@ -156,8 +153,7 @@ half_set(Config) ->
                  end),
     until_following(calls, call, Config),
     call(Config, fun() -> without_match_specifications() end),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], traced(new, Config)),
     ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
 
@@ -192,8 +188,7 @@ no_word_about_other_tracers(Config) ->
     call(Config, fun() -> exit(Flood, kill) end),
     until_following(paused, false, Config),
     test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
 
@@ -233,8 +228,7 @@ named_processes_that_do_not_answer(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace_global), {module, _} = code:load_file(dyntrace_global) end),
     until_following(untraced, 0, Config),
     ?assertEqual([[send]], Of()),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([[]], Of()).
 
 without_answers() ->
@@ -266,8 +260,7 @@ on_and_off(Beside, Config) ->
                                  _ = [exit(Pid, kill) || Pid <- Pids],
                                  Rounds
                          end),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     Times.
 
 off_and_on() ->
@@ -343,8 +336,7 @@ killed(Kill, Config) ->
     %% The next start works like the first.
     start(Config),
     until_flags(Pid, [call, send], Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config).
+    detach(Consumer, Config).
 
 %% The setting for texts stays in force while nothing is traced, and for the next worker.
 text_holds_on(Config) ->

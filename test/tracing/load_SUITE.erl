@@ -26,8 +26,7 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% This case runs without the load, because no other process may open ports.
 init_per_testcase(ports_open_and_close, Config) ->

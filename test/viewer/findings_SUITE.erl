@@ -20,8 +20,7 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% Each rule of docs/findings.md matches where it applies, with the given severity and text.
 rules(Config) ->
@@ -36,7 +35,7 @@ cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
      {no_events, high, "the recording has no dyntrace events; other events skipped: 1",
-      [{50, "somebody:else", #{pid => ?A}}]},
+      [{50, "other:function", #{pid => ?A}}]},
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
@@ -87,8 +86,8 @@ cases() ->
       [on(Thread, Event) || {Thread, Event} <- [{"1_scheduler", identity(0, ?A, "shop_db")},
                                                 {"1_dirty_io_sche", in(0, ?A)}, {"1_dirty_io_sche", out(600 * ?MS, ?A)},
                                                 {"1_scheduler", in(?S, ?B)}]]},
-     {busy_schedulers, medium, "the schedulers are busy, 93 % on average: processes that could run spent 50 % of that "
-                               "time waiting for one (inferred)",
+     {busy_schedulers, medium, "the schedulers are 93 % busy on average: processes that ran or could run waited for "
+                               "50 % of that time (inferred)",
       [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
      {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db lost its CPU during a garbage collection that took "
                      "237 ms for 609 words (inferred)",

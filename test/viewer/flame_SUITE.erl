@@ -15,16 +15,14 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(speedscope, Config) ->
     case browser_missing() of
         false -> Config;
         Missing -> test_require:tool(Missing, Config)
     end;
-init_per_testcase(_, Config) ->
-    Config.
+init_per_testcase(_, Config) -> Config.
 
 browser_missing() ->
     case os:find_executable("chromium") of
@@ -32,8 +30,7 @@ browser_missing() ->
         _ -> test_npm:missing() =/= false andalso test_npm:missing() orelse test_npm:fetch()
     end.
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 calls(Config) ->
     ?assertEqual(["shop@host;shop:init/1 <0.91.0>;shop:get/1 500",

@@ -28,8 +28,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_perfetto:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% The story of test_shop is recorded once.
 init_per_group(recorded, Config) ->
@@ -37,11 +36,9 @@ init_per_group(recorded, Config) ->
     _ = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
                             fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
     [{picture, test_perfetto:make(Folder, [])} | Config];
-init_per_group(_, Config) ->
-    Config.
+init_per_group(_, Config) -> Config.
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% -- A profile of the command --------------------------------------------------------------------
 

@@ -13,17 +13,15 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
-     unknown_is_null, token_is_no_delivery, dead, crashes, quantiles, recursion,
-     exceptions, server_calls, spans, counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded,
-     others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
-     text_is_harmless, parameters].
+    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output, unknown_is_null,
+     token_is_no_delivery, dead, crashes, quantiles, recursion, exceptions, server_calls, spans, counters, log,
+     other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded,
+     circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 recording(Config) ->
     #{<<"version">> := 1, <<"recording">> := Recording} =
@@ -270,7 +268,7 @@ other_events(Config) ->
     ?assertMatch([_, <<"0.000001  process__hibernate  <0.90.0>  p: <0.90.0>, mfa: erlang:hibernate/3">>],
                  [string:trim(Line) || Line <- table("Other events", text(Events, [], Config))]).
 
-%% The steps add up to the events, whatever their length.
+%% The steps add up to the events, regardless of their length.
 load(Config) ->
     Report = report([[in(N * 1000000, ?A, "a:b/1"), send(N * 1000000 + 10, ?A, ?B, "m"),
                       out(N * 1000000 + 250000, ?A, "a:b/1")] || N <- lists:seq(1, 2000)], Config),

@@ -20,14 +20,12 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(mermaid, Config) ->
     test_require:tool(test_npm:missing() =/= false andalso test_npm:missing() orelse test_npm:fetch(), Config).
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% Messages are in the order of the sends; inferred ones are dashed; an exit is a note.
 diagram(Config) ->

@@ -129,8 +129,8 @@ ask(Other) ->
 
 %% -- Cases ---------------------------------------------------------------------------------------
 
-%% No message ends the sleep, so the process never waits for a scheduler. Each message is in flight until the VM moves
-%% it to the mailbox: OTP 25 moves all of them in process_info/2, OTP 29 one by one.
+%% A message does not end the sleep, so the process never waits for a scheduler. Each message is in flight until the VM
+%% moves it to the mailbox: OTP 25 moves all of them in process_info/2, OTP 29 one by one.
 a_sleeper(Config) ->
     #{pid := Pid, status := waiting, function := "timer:sleep/1", queue := ?MESSAGES} = fact(sleeper, Config),
     ?assertEqual([], runnable_in(Pid, "timer:sleep/1")),
@@ -155,8 +155,8 @@ dirty_schedulers(Config) ->
 %% Each port answers the call that hands it over; the answer is not a message.
 an_acceptor(Config) ->
     #{pid := Pid, queue := 0} = fact(acceptor, Config),
-    Told = [Line || Line <- lines(), is_about(Pid, Line), kind(Line) =:= "mailbox"],
-    ?assert(length(Told) >= ?CONNECTIONS, Told),
+    Reported = [Line || Line <- lines(), is_about(Pid, Line), kind(Line) =:= "mailbox"],
+    ?assert(length(Reported) >= ?CONNECTIONS, Reported),
     ?assertEqual(0, mailbox(Pid)).
 
 answers_by_messages(Config) ->

@@ -27,8 +27,8 @@ groups() ->
      {cluster, [], [far_talks, far_calls, far_label, far_every_sink]},
      {hosts, [], [far_talks, far_calls, far_label, clock_found, clocks_as_recorded]},
      {generated, [], [otp_recording, busy_server, two_nodes, lost, pid_used_again, many_processes]},
-     {damaged, [], [truncated, metadata_damaged, absurd_clocks, absurd_values, other_provider, empty, no_trace,
-                    hostile_texts]},
+     {damaged, [], [truncated, metadata_damaged, absurd_clocks, no_clock, absurd_values, other_provider, empty,
+                    no_trace, hostile_texts]},
      {files, [], [descriptors, two_writers]},
      {files_of_others, [], [folder_of_another, replaced_meanwhile, special_files]},
      {contents, [], [contents, shapes, long_reason]}].
@@ -36,8 +36,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_require:first([fun test_viewer:missing/0, fun test_lttng:missing/0]), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% The story is recorded once.
 init_per_group(story, Config) ->
@@ -62,11 +61,9 @@ init_per_group(files_of_others, Config) ->
         {0, <<"0\n">>} -> Config;
         _ -> {skip, "it requires root"}
     end;
-init_per_group(_, Config) ->
-    Config.
+init_per_group(_, Config) -> Config.
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% -- A recorded story ----------------------------------------------------------------------------
 
@@ -126,7 +123,7 @@ server_calls(Config) ->
          Slowest = 1000 * lists:max([Us || {_, Us} <- Known]),
          ?assert(Longest(Mine) =< Slowest, {Slowest, Mine})
      end || Server <- [shop_stock, shop_till, shop_till_2, shop_old_till]],
-    %% Each request takes 5 ms, and the requests of the other customers are served before it.
+    %% Each request takes 5 ms, and the requests of the other customers are handled before it.
     ?assert(Longest([Row || Row = #{<<"server">> := #{<<"name">> := <<"shop_till">>}} <- Rows]) >= 10000000).
 
 functions(Config) ->
@@ -407,6 +404,23 @@ absurd_clocks(Config) ->
          ?assertMatch(Cpu when Cpu < 3 * Undamaged + 1, test_viewer:cpu_s(?SINKS, Copy), {Field, Value})
      end || {Field, Value} <- [{"freq", "1"}, {"offset_s", "9223372036"}, {"offset", "9000000000000000000"}]].
 
+%% Events without times are skipped.
+no_clock(Config) ->
+    Trace = filename:join(?config(priv_dir, Config), "no_clock"),
+    ok = filelib:ensure_dir(filename:join(Trace, "stream")),
+    ok = file:write_file(filename:join(Trace, "metadata"), <<"/* CTF 1.8 */
+        typealias integer { size = 8; align = 8; signed = false; } := byte;
+        typealias integer { size = 32; align = 8; signed = false; } := word;
+        trace { major = 1; minor = 8; byte_order = be; packet.header := struct { word magic; byte stream_id; }; };
+        stream { id = 0; event.header := struct { byte id; }; };
+        event { id = 0; name = \"org_erlang_dyntrace:process_exit\"; stream_id = 0;
+                fields := struct { string pid; string reason; }; };">>),
+    ok = file:write_file(filename:join(Trace, "stream"),
+                         <<16#C1FC1FC1:32, 0, 0, "<0.9.0>", 0, "normal", 0, 0, "<0.10.0>", 0, "normal", 0>>),
+    {0, Report} = test_viewer:view(report, [], [Trace]),
+    ?assertMatch({match, _}, re:run(Report, "0 events in 0.000 s, 2 others skipped"), Report),
+    [no_crash(Sink, Trace, Config) || Sink <- ?SINKS].
+
 %% Events of another provider are counted, and the output says that they are not Erlang events.
 other_provider(Config) ->
     Trace = test_viewer:make([{1000 * N, "other:event", #{text => "a", number => N}} || N <- lists:seq(1, 20)], Config),
@@ -505,7 +519,7 @@ special_files(Config) ->
               ?assertEqual({0, <<"regular file\n">>}, test_shell:run("stat -c %F '~ts'", [File]))
       end).
 
-%% A sink writes to descriptors of babeltrace2, whatever they refer to.
+%% A sink writes to descriptors of babeltrace2, regardless of what they refer to.
 descriptors(Config) ->
     Trace = mark_trace(Config),
     {0, Expected} = test_viewer:view(report, [], [Trace]),

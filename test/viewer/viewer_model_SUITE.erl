@@ -11,7 +11,7 @@ all() ->
 
 groups() ->
     [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
-                      pid_used_again_late, name_without_unregister, of_other_nodes, ports, nobody, no_identifiers,
+                      pid_used_again_late, name_without_unregister, of_other_nodes, ports, placeholder, no_identifiers,
                       nameless]},
      {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, paused,
                        from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
@@ -24,7 +24,7 @@ groups() ->
                      without_deliveries, to_ports_without_deliveries, behind_a_far_one]},
      {server_calls, [], [reply, no_alias, deferred, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery,
-                         served_while_running, exits_with_reason, nobody_there]},
+                         served_while_running, exits_with_reason, no_server]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events, general_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
@@ -36,8 +36,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- Processes -----------------------------------------------------------------------------------
 
@@ -158,9 +157,9 @@ ports(Config) ->
          "50 process_exited process=#Port<0.6>#3 kind=orderly reason=\"killed\""], Dump).
 
 %% The VM's own pseudo-pid, for a port that the VM and not a process controls.
-nobody(Config) ->
-    Answers = [sent(N, "#Port<0.0>", Nobody, "{#Port<0.0>,{control,<<>>}}")
-               || {N, Nobody} <- [{0, "<0.32767.8191>"}, {10, "<0.268435455.4294967295>"}]],
+placeholder(Config) ->
+    Answers = [sent(N, "#Port<0.0>", Placeholder, "{#Port<0.0>,{control,<<>>}}")
+               || {N, Placeholder} <- [{0, "<0.32767.8191>"}, {10, "<0.268435455.4294967295>"}]],
     Dump = dump(Answers, Config),
     ?assertEqual(["#Port<0.0>#1"], [value(process, Line) || Line <- of_kind("process", Dump)]),
     ?assertEqual([], of_kind("sent", Dump)).
@@ -934,7 +933,7 @@ gone_on_in_a_loss(Config) ->
     ?assertEqual(["unknown"], [value(outcome, Line) || Line <- of_kind("server_call", Dump)]).
 
 %% Without deliveries, the monitor's message is not seen.
-nobody_there(Config) ->
+no_server(Config) ->
     Ends = fun(Events) -> [{value(outcome, Line), number(ended, Line)}
                            || Line <- of_kind("server_call", dump(Events, Config))] end,
     ?assertEqual([{"down", 10}], Ends([{0, process_exit, #{pid => "<0.9.0>", reason => "normal"}},
@@ -1087,7 +1086,7 @@ other_events(Config) ->
                  {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
                  {40, process_sample, Sample("<0.3.0>")}, {40, process_exit, #{pid => "<0.3.0>", reason => "normal"}},
                  {40, process_sample, Sample("<0.3.0>")},
-                 {50, "somebody:else", #{pid => "<0.1.0>"}}], Config),
+                 {50, "other:function", #{pid => "<0.1.0>"}}], Config),
     has(["10 span process=<0.1.0>#1 id=7 begin=0 end=10 outcome=\"ok\" name=\"checkout\"",
          "20 span process=<0.1.0>#1 id=3 begin=12 end=20 outcome=\"throw\" name=\"before\"",
          "40 span process=<0.1.0>#1 id=9 begin=25 end=40 is_open name=\"open\"",
@@ -1155,8 +1154,7 @@ far_messages(Config) ->
                          in_node(2, sent(12, "<0.90.0>", "<9001.99.0>", "tick")),
                          in_node(1, sent(13, "<0.91.0>", "<0.99.0>", "tick")),
                          in_node(1, delivery(20, "<0.99.0>", "", "c@host", "tick")),
-                         in_node(1, delivery(21, "<0.99.0>", "", "a@host",
-                                             "{hi,<9000.90.0>,<0.99.0>,\"<0.1.0>\"}")),
+                         in_node(1, delivery(21, "<0.99.0>", "", "a@host", "{hi,<9000.90.0>,<0.99.0>,\"<0.1.0>\"}")),
                          in_node(1, delivery(22, "<0.99.0>", "<0.91.0>", "tick")),
                          in_node(1, delivery(23, "<0.99.0>", "", "a@host", "tick")),
                          in_node(1, delivery(24, "<0.99.0>", "", "a@host", "tick"))], Config),
@@ -1456,8 +1454,8 @@ node_of(Line) ->
     "\"host-" ++ [Letter | _] = value(hostname, Line),
     Letter - $a.
 
-%% Offsets are within the stated uncertainty, however late sends are recorded and whatever the senders did before.
-%% Nothing bounds the sends of the last host, so its own offset is not checked.
+%% Offsets are within the stated uncertainty, however late sends are recorded, and regardless of what the senders did
+%% before. Nothing bounds the sends of the last host, so its own offset is not checked.
 any_reported_late(Config) ->
     [begin
          _ = rand:seed(exsss, Seed),

@@ -139,8 +139,8 @@ static int64_t make_consistent(const struct matrix *m) {
     return high;
 }
 
-/* The least late first, the unknown last; of those, the one that bounds least. The rest makes the
-   order the same each time. */
+/* The least late first, the unknown last; of those, the one that bounds least. The rest makes
+   the order deterministic. */
 static int compare_likely(const void *a, const void *b) {
     const struct likely *x = a, *y = b;
 

@@ -8,7 +8,7 @@
  * at the end, when the names of all nodes are known. A delivery that is recorded too late, such as
  * a seq_trace_receive, does no harm, because it only loosens the bound.
  *
- * A send that is recorded too late does harm. The runtime calls the tracer after it has passed the
+ * A send that is recorded too late is harmful. The runtime calls the tracer after it has passed the
  * message for another node to the connection, and the thread may have to wait in between. The
  * sender's previous event therefore makes a second, safe bound. seq_trace_send precedes the send.
  */

@@ -100,7 +100,7 @@ void dt_page_folds_apply(GPtrArray *lanes) {
             fold->lane = dt_page_lane_new(lane->actor);
             fold->lane->fold = fold;
         }
-        /* The fold's lane is in the array already, unless it is new or was dropped as dull. */
+        /* The fold's lane is already in the array, unless it is new or forget_dull dropped it. */
         if (fold->lane->references == 1)
             g_ptr_array_index(lanes, to++) = dt_page_lane_ref(fold->lane);
         g_hash_table_add(changed, fold);

@@ -68,7 +68,7 @@ static char *read_template(GError **error) {
 
     if (g_file_get_contents(path, &text, NULL, error)) {
         if (!strstr(text, place)) {
-            g_set_error(error, DT_ERROR, 0, "%s has no place for data: %s", path, place);
+            g_set_error(error, DT_ERROR, 0, "%s lacks the placeholder %s", path, place);
             g_clear_pointer(&text, g_free);
         }
     }

@@ -24,6 +24,7 @@ static void free_sink(void *data) {
     struct dt_perfetto *s = data;
 
     g_hash_table_destroy(s->runs);
+    g_hash_table_destroy(s->arguments);
     dt_tracks_free(s->tracks);
     dt_packets_free(s->packets);
     g_free(s);
@@ -38,6 +39,7 @@ static void *start(const union dt_value *values, GError **error) {
     s->packets = packets;
     s->tracks = dt_tracks_new(packets);
     s->runs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    s->arguments = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     s->has_messages = values[MESSAGES].is;
     s->has_waiting = values[WAITING].is;
     s->has_text = values[TEXT].is;
@@ -106,12 +108,11 @@ static void process_exited(void *data, const struct dt_exit *exit) {
                    DT_CATEGORY_exit);
     dt_event_name(s->packets, name);
     dt_arg_text(s->packets, DT_ARG_reason, exit->reason);
-    GString *linked = g_string_new("");
+    g_autoptr(GString) linked = g_string_new(NULL);
     for (unsigned i = 0; i < exit->links && linked->len < DT_ARG_MAX; i++)
         g_string_append_printf(linked, "%s%s", i ? ", " : "",
                                dt_tracks_show(s->tracks, exit->linked[i]));
     dt_arg_text(s->packets, DT_ARG_linked, linked->str);
-    g_string_free(linked, true);
     dt_event_end(s->packets);
 }
 
@@ -158,10 +159,8 @@ static void call_begin(void *data, struct dt_frame *frame) {
 static void arguments(void *data, struct dt_frame *frame, const char *arguments) {
     struct dt_perfetto *s = data;
 
-    if (!s->has_text)
-        return;
-    g_free(frame->of_sink);
-    frame->of_sink = g_strdup(arguments);
+    if (s->has_text)
+        g_hash_table_insert(s->arguments, GSIZE_TO_POINTER(frame->number), g_strdup(arguments));
 }
 
 /* The track and the time of the end of a frame. */
@@ -184,11 +183,12 @@ static void call_end(void *data, struct dt_frame *frame) {
     struct dt_perfetto *s = data;
     int64_t end;
     uint64_t track = call_end_track(s, frame, &end);
+    const char *arguments = g_hash_table_lookup(s->arguments, GSIZE_TO_POINTER(frame->number));
 
     dt_event_begin(s->packets, DT_EVENT_END, track, end, DT_CATEGORY_NONE);
-    if (frame->of_sink)
-        dt_arg_text(s->packets, DT_ARG_arguments, frame->of_sink);
-    g_clear_pointer(&frame->of_sink, g_free);
+    if (arguments)
+        dt_arg_text(s->packets, DT_ARG_arguments, arguments);
+    g_hash_table_remove(s->arguments, GSIZE_TO_POINTER(frame->number));
     dt_arg_text(s->packets, DT_ARG_left, dt_left_names[frame->left]);
     dt_arg_text(s->packets, DT_ARG_class, frame->class);
     if (s->has_text)

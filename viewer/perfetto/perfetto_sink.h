@@ -6,7 +6,8 @@
 struct dt_perfetto {
     struct dt_packets *packets;
     struct dt_tracks *tracks;
-    GHashTable *runs; /* struct dt_scheduler -> struct dt_thin */
+    GHashTable *runs;      /* struct dt_scheduler -> struct dt_thin */
+    GHashTable *arguments; /* number of an open frame -> text */
     bool has_messages, has_waiting, has_text;
     bool has_clock;
     uint64_t last_flow, last_correlation;

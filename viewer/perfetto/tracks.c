@@ -119,9 +119,11 @@ static int32_t take_pid(struct dt_tracks *t, int64_t pid) {
 }
 
 static struct shown_node *shown_node(struct dt_tracks *t, struct dt_node *node) {
-    if (node ? node->of_sink != NULL : t->nowhere != NULL)
-        return node ? node->of_sink : t->nowhere;
-    struct shown_node *n = g_new0(struct shown_node, 1);
+    struct shown_node *n = node ? node->of_sink : t->nowhere;
+
+    if (n)
+        return n;
+    n = g_new0(struct shown_node, 1);
     n->node = node;
     n->track = ++t->last;
     n->pid = take_pid(t, node ? node->os_pid : DT_NO_VALUE);

@@ -8,9 +8,6 @@
  *     messages -> reader -> estimate
  *     messages -> order -> reader -> model -> sink
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include <babeltrace2/babeltrace.h>
 
 #include "model/model.h"

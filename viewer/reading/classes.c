@@ -16,6 +16,11 @@ static const char *const names[DT_PROBES] = {
 
 enum { MAX_MEMBERS = 16 };
 
+#define FIELD(name) +1
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    _Static_assert(0 fields <= MAX_MEMBERS, #name " has more fields than a class maps");
+#include "catalogue/probes.def"
+
 /* A member of an event's payload. */
 struct member {
     uint64_t index;
@@ -87,8 +92,6 @@ static bool map_members(struct dt_class *map, const bt_field_class *payload) {
         if (!find_member(payload, field->name, &m->index, &class) &&
             !find_member(payload, field->alias, &m->index, &class))
             continue;
-        if (map->members == MAX_MEMBERS)
-            return false;
         if (is_string ? !is_text(class) : !dt_is_integer(class, &m->is_signed))
             return false;
         m->field = field;
@@ -159,8 +162,7 @@ static struct dt_class *map_class(const bt_event_class *class) {
 
     map->class = class;
     bt_event_class_get_ref(class);
-    if (!find_probe(bt_event_class_get_name(class), &map->probe) ||
-        !bt_stream_class_borrow_default_clock_class_const(stream))
+    if (!find_probe(bt_event_class_get_name(class), &map->probe))
         return map;
     map->is_ours = map_members(map, bt_event_class_borrow_payload_field_class_const(class));
     map->vpid = find_context(class, stream, "vpid");

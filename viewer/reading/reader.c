@@ -21,13 +21,19 @@ static struct dt_place place_of(const struct dt_stream *stream) {
     return (struct dt_place){stream->hostname, stream->vpid, stream->trace};
 }
 
+/* Events of a stream without a clock have no snapshot to read. */
+static bool read_time(const struct dt_stream *stream, const bt_message *message, int64_t *time) {
+    return stream->has_clock &&
+           dt_stream_read_time(stream,
+                               bt_message_event_borrow_default_clock_snapshot_const(message), time);
+}
+
 static void read_event(struct dt_reader *r, const bt_message *message) {
     const bt_event *event = bt_message_event_borrow_event_const(message);
     const struct dt_class *class = dt_class_of(r->classes, bt_event_borrow_class_const(event));
     struct dt_stream *stream = dt_stream_of(r->streams, bt_event_borrow_stream_const(event));
     struct dt_recorded *to = &r->event;
-    bool has_time = dt_stream_read_time(
-        stream, bt_message_event_borrow_default_clock_snapshot_const(message), &to->time);
+    bool has_time = read_time(stream, message, &to->time);
 
     if (has_time)
         stream->last = to->time;

@@ -53,6 +53,7 @@ static const struct trace *trace_of(struct dt_streams *streams, const bt_trace *
 
 static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *stream) {
     const bt_trace *trace = bt_stream_borrow_trace_const(stream);
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
     struct dt_stream *info = g_new0(struct dt_stream, 1);
     const struct trace *of = trace_of(streams, trace);
 
@@ -60,6 +61,7 @@ static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *s
     *info = (struct dt_stream){.stream = stream,
                                .trace = of->number,
                                .has_deliveries = of->has_deliveries,
+                               .has_clock = bt_stream_class_borrow_default_clock_class_const(class),
                                .clock = dt_clocks_of(streams->clocks, stream),
                                .cpu = DT_NO_VALUE,
                                .last = DT_NO_VALUE,

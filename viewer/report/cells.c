@@ -2,8 +2,6 @@
 
 #include "shared/amounts.h"
 
-enum { BYTES_PER_WORD = 8 };
-
 void dt_cell_ns(struct dt_columns *c, int64_t ns) {
     dt_columns_text(c, dt_show_ns(ns).text);
 }
@@ -13,7 +11,7 @@ void dt_cell_bytes(struct dt_columns *c, uint64_t bytes) {
 }
 
 void dt_cell_words(struct dt_columns *c, uint64_t words) {
-    dt_cell_bytes(c, words * BYTES_PER_WORD);
+    dt_cell_bytes(c, words * DT_BYTES_PER_WORD);
 }
 
 void dt_cell_number(struct dt_columns *c, int64_t number) {

@@ -16,7 +16,7 @@ static void cell_named(struct dt_columns *c, const struct dt_actor *actor) {
 }
 
 static int64_t run(const struct dt_actor *actor) {
-    return dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->run);
+    return dt_activity_ns(actor, actor->activity->run);
 }
 
 /* Empty instead of 0, because most systems have only zeros. */
@@ -24,12 +24,8 @@ static void cell_some_ns(struct dt_columns *c, int64_t ns) {
     dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
 }
 
-static int64_t collecting(const struct dt_actor *actor) {
-    return dt_activity_ns(actor, DT_RECORDED_COLLECTIONS, actor->activity->collecting);
-}
-
 static int64_t longest_wait(const struct dt_actor *actor) {
-    return dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->longest_wait);
+    return dt_activity_ns(actor, actor->activity->longest_wait);
 }
 
 static void cells_process(struct dt_columns *c, const struct dt_summary *summary,
@@ -40,11 +36,11 @@ static void cells_process(struct dt_columns *c, const struct dt_summary *summary
 }
 
 static void cell_runnable(struct dt_columns *c, const struct dt_actor *actor) {
-    dt_cell_ns(c, dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->runnable));
+    dt_cell_ns(c, dt_activity_ns(actor, actor->activity->runnable));
 }
 
 static void cells_collecting(struct dt_columns *c, const struct dt_actor *actor) {
-    dt_cell_ns(c, collecting(actor));
+    dt_cell_ns(c, dt_activity_collecting(actor));
     dt_cell_number(
         c, dt_activity_number(actor, DT_RECORDED_COLLECTIONS, actor->activity->collections));
 }
@@ -70,7 +66,7 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
     dt_cell_ns(c, run(actor));
     cell_some_ns(c, actor->activity->dirty_io);
     cell_runnable(c, actor);
-    dt_cell_ns(c, collecting(actor));
+    dt_cell_ns(c, dt_activity_collecting(actor));
     cells_messages(c, actor);
     cells_sampled(c, actor);
 }
@@ -133,7 +129,7 @@ static const struct {
      {.title = "Processes by longest message queue, from samples",
       .columns = PROCESS_COLUMNS("queue", "memory", "sent", "received", "in flight"),
       .cells = that_queues}},
-    {collecting,
+    {dt_activity_collecting,
      {.title = "Processes by time in garbage collection",
       .columns = PROCESS_COLUMNS("collected", "GCs", "ran"),
       .cells = that_collects}},

@@ -76,7 +76,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
 }
 
 /* Only the first finding of a rule has the hint what to do next. */
-static bool is_next_said(const struct dt_summary *summary, unsigned number) {
+static bool is_next_printed(const struct dt_summary *summary, unsigned number) {
     const struct dt_finding *all = (const struct dt_finding *)(void *)summary->findings->data;
 
     for (unsigned i = 0; i < number; i++)
@@ -97,7 +97,7 @@ static void findings(GString *to, const struct dt_summary *summary) {
 
         g_snprintf(prefix, sizeof prefix, "  %-8s", dt_severity_names[finding->severity]);
         line(to, prefix, finding->text);
-        if (!is_next_said(summary, i))
+        if (!is_next_printed(summary, i))
             line(to, "          next: ", finding->rule->next);
     }
     g_string_append_c(to, '\n');
@@ -131,7 +131,7 @@ static void port(struct dt_columns *c, const struct dt_summary *summary, const v
         dt_columns_text(c, "");
     else
         dt_cell_bytes(c, port->activity->bytes_out);
-    dt_cell_ns(c, dt_activity_ns(port, DT_RECORDED_SCHEDULING, port->activity->run));
+    dt_cell_ns(c, dt_activity_ns(port, port->activity->run));
 }
 
 /* -- Calls ------------------------------------------------------------------------------ */
@@ -279,7 +279,7 @@ static bool is_of_memory(const char *unit) {
 }
 
 static void cell_unit(struct dt_columns *c, const char *unit, int64_t value) {
-    if (value == DT_NO_VALUE || value < 0 || !is_of_memory(unit))
+    if (value < 0 || !is_of_memory(unit))
         dt_cell_number(c, value);
     else if (strcmp(unit, "words") == 0)
         dt_cell_words(c, (uint64_t)value);

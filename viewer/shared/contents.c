@@ -82,7 +82,6 @@ static const char *put_binary(GString *to, const char *s) {
     if (!g_str_has_prefix(s, ">>"))
         return s;
     g_string_append(to, ">>");
-
     return s + 2;
 }
 

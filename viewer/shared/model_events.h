@@ -153,6 +153,8 @@ struct dt_interval {
                           unknown */
 };
 
+enum { DT_BYTES_PER_WORD = 8 };
+
 /* The longest expected duration of a collection of this many words. On a machine with twice as many
    busy threads as CPUs, the slowest collections of 10^5 words and more took 22 ns per word. */
 static inline int64_t dt_collection_ns(uint64_t words) {
@@ -195,7 +197,6 @@ struct dt_frame {
     int64_t own;     /* ns without callees */
     int64_t waited;  /* ns of the call in which the process did not run; DT_NO_VALUE if that is
                         unknown */
-    void *of_sink;
 };
 
 enum dt_matched {

@@ -162,7 +162,7 @@ union dt_value *dt_params_read(const struct dt_param *table, const struct dt_par
 
     bt_value_map_foreach_entry_const(given, is_known, &unknown);
     if (unknown.name) {
-        g_set_error(error, DT_ERROR, 0, "there is no parameter %s", unknown.name);
+        g_set_error(error, DT_ERROR, 0, "unknown parameter %s", unknown.name);
         return NULL;
     }
     while (table && table[count].name)

@@ -23,15 +23,6 @@ static size_t digits(const char *text) {
     return strspn(text, "0123456789");
 }
 
-/* The length of a quoted text including its quotes; without a closing quote, the whole length. */
-static size_t quoted(const char *text) {
-    size_t size = 1;
-
-    while (text[size] && text[size] != text[0])
-        size += text[size] == '\\' && text[size + 1] ? 2 : 1;
-    return text[size] ? size + 1 : size;
-}
-
 struct key {
     char *to;
     size_t size;
@@ -49,7 +40,7 @@ void dt_remote_key(const char *text, char to[DT_REMOTE_KEY]) {
     while (*text && key.size < DT_REMOTE_KEY - 1) {
         size_t head = head_of(text), number = digits(text + head);
         bool is_quoted = *text == '"' || *text == '\'';
-        size_t size = head ? head : is_quoted ? quoted(text) : 1;
+        size_t size = head ? head : is_quoted ? dt_quoted(text) : 1;
 
         put(&key, text, size);
         text += size;
@@ -92,7 +83,7 @@ bool dt_remote_name(const char *text, char **name, char **node) {
 
     if (!dt_skip(&text, "{") || end[-1] != '}' || *text == '<' || *text == '#' || *text == '{')
         return false;
-    comma = text + (*text == '\'' ? quoted(text) : strcspn(text, ","));
+    comma = text + (*text == '\'' ? dt_quoted(text) : strcspn(text, ","));
     if (*comma != ',' || comma == text)
         return false;
     *name = g_strndup(text, (size_t)(comma - text));

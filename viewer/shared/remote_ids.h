@@ -7,7 +7,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Size of a key. The tracer truncates texts to 256 bytes, including the node numbers, so two texts

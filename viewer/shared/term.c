@@ -7,15 +7,6 @@
 
 #include "shared/texts.h"
 
-/* Returns the end of the quoted atom or string that starts at `s`. */
-static const char *quoted(const char *s) {
-    char quote = *s++;
-
-    while (*s && *s != quote)
-        s += *s == '\\' && s[1] ? 2 : 1;
-    return *s ? s + 1 : s;
-}
-
 static bool is_atom(const char *s) {
     return g_ascii_islower(*s) || *s == '\'';
 }
@@ -23,20 +14,21 @@ static bool is_atom(const char *s) {
 /* Returns the end of an atom. */
 static const char *atom(const char *s) {
     if (*s == '\'')
-        return quoted(s);
+        return s + dt_quoted(s);
     while (g_ascii_isalnum(*s) || *s == '_' || *s == '@' || (unsigned char)*s >= 0x80)
         s++;
     return s;
 }
 
-const char *dt_term_end(const char *term) {
+/* Returns the end of a term: the comma or bracket after it, or the end of the text. */
+static const char *end_of(const char *term) {
     int depth = 0;
 
     while (*term) {
         bool is_begin = g_str_has_prefix(term, "<<"), is_end = g_str_has_prefix(term, ">>");
 
         if (*term == '"' || *term == '\'') {
-            term = quoted(term);
+            term += dt_quoted(term);
             continue;
         }
         if (depth == 0 && strchr(",}])", *term))
@@ -61,18 +53,15 @@ static void put_kind(GString *to, const char *s, const char *end) {
 static void put_tuple(GString *to, const char *s) {
     g_string_append_c(to, '{');
     while (*++s && *s != '}') {
-        const char *end = dt_term_end(s);
-        bool is_tag = to->len == 1;
+        const char *element = s;
 
-        if (is_tag)
-            put_kind(to, s, end);
+        s = end_of(s);
+        if (to->len == 1)
+            put_kind(to, element, s);
         else
             g_string_append(to, ",_");
-        if (*end != ',') {
-            s = end;
+        if (*s != ',')
             break;
-        }
-        s = end;
     }
     g_string_append(to, *s ? "}" : ",...");
 }

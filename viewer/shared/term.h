@@ -12,9 +12,6 @@ void dt_term_shape(const char *request, char *shape, size_t size);
    stay. {badmatch,#Ref<0.1.2.3>,[1,2]} -> {badmatch,#Ref<..>,[_]}. To be freed by g_free. */
 char *dt_term_fold(const char *text);
 
-/* Returns the end of a term: the comma or bracket after it, or the end of the text. */
-const char *dt_term_end(const char *term);
-
 /* Whether the text contains a stack trace, or the function of a failed call: {noproc,{gen_server,
    call,[...]}}. */
 bool dt_term_has_stack(const char *text);

@@ -14,6 +14,10 @@ size_t dt_head(const char *text, size_t most);
 /* A copy of at most `most` bytes, with `mark` after it if it is truncated. NULL counts as "". */
 char *dt_cut(const char *text, size_t most, const char *mark);
 
+/* The length of the quoted atom or string at the start of a text, including its quotes; the whole
+   length if it has no closing quote. */
+size_t dt_quoted(const char *text);
+
 /* If the text begins with `head`, moves past it and returns true. */
 bool dt_skip(const char **text, const char *head);
 

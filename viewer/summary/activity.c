@@ -23,10 +23,13 @@ int64_t dt_activity_number(const struct dt_actor *actor, enum dt_recorded_kind k
     return is_recorded ? (int64_t)number : DT_NO_VALUE;
 }
 
-int64_t dt_activity_ns(const struct dt_actor *actor, enum dt_recorded_kind kind, int64_t ns) {
-    if (kind == DT_RECORDED_SCHEDULING)
-        return actor->activity->ran ? ns : DT_NO_VALUE;
-    return dt_activity_number(actor, kind, (uint64_t)ns);
+int64_t dt_activity_ns(const struct dt_actor *actor, int64_t ns) {
+    return actor->activity->ran ? ns : DT_NO_VALUE;
+}
+
+int64_t dt_activity_collecting(const struct dt_actor *actor) {
+    return dt_activity_number(actor, DT_RECORDED_COLLECTIONS,
+                              (uint64_t)actor->activity->collecting);
 }
 
 int64_t dt_activity_mailbox_max(const struct dt_actor *actor) {

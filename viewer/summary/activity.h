@@ -38,7 +38,9 @@ void dt_activity_free(struct dt_activity *activity);
 /* Numbers of a process; DT_NO_VALUE if the recording does not have them. */
 int64_t dt_activity_number(const struct dt_actor *actor, enum dt_recorded_kind kind,
                            uint64_t number);
-int64_t dt_activity_ns(const struct dt_actor *actor, enum dt_recorded_kind kind, int64_t ns);
+/* `ns` in a state other than DT_STATE_COLLECTING. */
+int64_t dt_activity_ns(const struct dt_actor *actor, int64_t ns);
+int64_t dt_activity_collecting(const struct dt_actor *actor);
 int64_t dt_activity_mailbox_max(const struct dt_actor *actor);
 int64_t dt_activity_queue_max(const struct dt_actor *actor);
 int64_t dt_activity_memory_max(const struct dt_actor *actor);

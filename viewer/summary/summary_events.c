@@ -438,6 +438,7 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     dt_top_cut(&summary->ports);
     dt_list_sort(&summary->crashes);
     dt_list_sort(&summary->log);
+    dt_list_sort(&summary->others);
     dt_list_sort(&summary->nodes_down);
     dt_list_sort(&summary->withheld);
     dt_list_sort(&summary->waits);

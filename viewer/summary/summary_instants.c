@@ -6,8 +6,6 @@
 #include "shared/probe_fields.h"
 #include "summary/findings/limits.h"
 
-enum { BYTES_PER_WORD = 8 };
-
 static void on_log(struct dt_summary *summary, const struct dt_instant *i) {
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
     const struct dt_log *log = &i->event->fields.log;
@@ -58,7 +56,7 @@ static void on_long_schedule(struct dt_summary *summary, const struct dt_instant
 static void on_large_heap(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_vm_large_heap *e = &i->event->fields.vm_large_heap;
 
-    on_report(summary, i, (e->heap + e->old_heap + e->fragments) * BYTES_PER_WORD);
+    on_report(summary, i, (e->heap + e->old_heap + e->fragments) * DT_BYTES_PER_WORD);
 }
 
 /* The event also fires when a long queue has become short. */

@@ -2,9 +2,10 @@
 
 #include "shared/json.h"
 #include "summary/findings.h"
+#include "summary/findings/limits.h"
 #include "summary/sorted_rows.h"
 
-enum { VERSION = 1, NS_PER_S = 1000000000 };
+enum { VERSION = 1 };
 
 static void count(GString *to, const char *name, uint64_t value) {
     dt_json_number(to, name, (int64_t)value);
@@ -107,7 +108,7 @@ static void seconds(GString *to, const struct dt_summary *summary) {
         return;
     }
     dt_json_name(to, "seconds");
-    g_string_append_printf(to, "%" PRId64 ".%09" PRId64, ns / NS_PER_S, ns % NS_PER_S);
+    g_string_append_printf(to, "%" PRId64 ".%09" PRId64, ns / DT_NS_PER_S, ns % DT_NS_PER_S);
 }
 
 static void recording(GString *to, const struct dt_summary *summary) {
@@ -149,23 +150,16 @@ static void process(GString *to, const void *row) {
     dt_json_text(to, "group", actor->group);
     dt_json_number(to, "began", actor->began);
     dt_json_number(to, "ended", actor->ended);
-    dt_json_number(to, "run_ns",
-                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->run));
-    dt_json_number(to, "dirty_cpu_ns",
-                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->dirty_cpu));
-    dt_json_number(to, "dirty_io_ns",
-                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->dirty_io));
-    dt_json_number(to, "runnable_ns",
-                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->runnable));
-    dt_json_number(to, "waiting_ns",
-                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->waiting));
-    dt_json_number(to, "collecting_ns",
-                   dt_activity_ns(actor, DT_RECORDED_COLLECTIONS, actor->activity->collecting));
+    dt_json_number(to, "run_ns", dt_activity_ns(actor, actor->activity->run));
+    dt_json_number(to, "dirty_cpu_ns", dt_activity_ns(actor, actor->activity->dirty_cpu));
+    dt_json_number(to, "dirty_io_ns", dt_activity_ns(actor, actor->activity->dirty_io));
+    dt_json_number(to, "runnable_ns", dt_activity_ns(actor, actor->activity->runnable));
+    dt_json_number(to, "waiting_ns", dt_activity_ns(actor, actor->activity->waiting));
+    dt_json_number(to, "collecting_ns", dt_activity_collecting(actor));
     dt_json_number(
         to, "collections",
         dt_activity_number(actor, DT_RECORDED_COLLECTIONS, actor->activity->collections));
-    dt_json_number(to, "longest_wait_ns",
-                   dt_activity_ns(actor, DT_RECORDED_SCHEDULING, actor->activity->longest_wait));
+    dt_json_number(to, "longest_wait_ns", dt_activity_ns(actor, actor->activity->longest_wait));
     dt_json_number(to, "longest_wait_at", actor->activity->longest_wait_at);
     dt_json_number(to, "sent", dt_activity_number(actor, DT_RECORDED_SENDS, actor->activity->sent));
     dt_json_number(to, "received",
@@ -187,7 +181,7 @@ static void port(GString *to, const void *row) {
                    dt_activity_number(port, DT_RECORDED_SENDS, port->activity->sent));
     dt_json_number(to, "bytes_out",
                    dt_activity_number(port, DT_RECORDED_OUTPUT, port->activity->bytes_out));
-    dt_json_number(to, "run_ns", dt_activity_ns(port, DT_RECORDED_SCHEDULING, port->activity->run));
+    dt_json_number(to, "run_ns", dt_activity_ns(port, port->activity->run));
 }
 
 /* -- Calls, spans, counters --------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 
 #include "text/hash.h"
 

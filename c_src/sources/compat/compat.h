@@ -3,8 +3,8 @@
  * they use. Scripts and tools that were written for these providers of a VM that was built with
  * them work with a stock VM.
  *
- * The core calls what is here: the decoders and noters through the routes (route_lists.h), and the
- * functions below. Nothing else of the core depends on it.
+ * The core calls what is here: the decoders and noters through the routes (route_lists.def), and
+ * the functions below. Nothing else of the core depends on it.
  */
 #ifndef DT_SOURCES_COMPAT_COMPAT_H
 #define DT_SOURCES_COMPAT_COMPAT_H

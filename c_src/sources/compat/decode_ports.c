@@ -191,74 +191,39 @@ enum dt_decoded dt_decode_erlang_port_control(struct dt_traced *trace, union dt_
     return decoded;
 }
 
-enum dt_decoded dt_decode_erlang_driver_output(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_output, &p);
-
-    event->driver__output =
-        (struct dt_driver__output){p.process, p.port, p.name, dt_int32(p.bytes)};
-    return decoded;
+/* The provider erlang has sizes of 32 bits, org_erlang_otp of 64. */
+static uint64_t in_full(uint64_t bytes) {
+    return bytes;
 }
 
-enum dt_decoded dt_decode_erlang_driver_outputv(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_outputv, &p);
+#define OUTPUT_DECODER(decoder, probe, get, width)                                                 \
+    enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
+        struct parts p = {.port = NULL};                                                           \
+        enum dt_decoded decoded = get_request(trace, get, &p);                                     \
+                                                                                                   \
+        event->probe = (struct dt_##probe){p.process, p.port, p.name, width(p.bytes)};             \
+        return decoded;                                                                            \
+    }
 
-    event->driver__outputv =
-        (struct dt_driver__outputv){p.process, p.port, p.name, dt_int32(p.bytes)};
-    return decoded;
-}
+OUTPUT_DECODER(erlang_driver_output, driver__output, get_output, dt_int32)
+OUTPUT_DECODER(erlang_driver_outputv, driver__outputv, get_outputv, dt_int32)
+OUTPUT_DECODER(driver_output, driver_output, get_output, in_full)
+OUTPUT_DECODER(driver_outputv, driver_outputv, get_outputv, in_full)
 
-enum dt_decoded dt_decode_erlang_driver_control(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_control, &p);
+#define OPERATION_DECODER(decoder, probe, get, number, width)                                      \
+    enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
+        struct parts p = {.port = NULL};                                                           \
+        enum dt_decoded decoded = get_request(trace, get, &p);                                     \
+                                                                                                   \
+        event->probe =                                                                             \
+            (struct dt_##probe){p.process, p.port, p.name, (number)p.command, width(p.bytes)};     \
+        return decoded;                                                                            \
+    }
 
-    event->driver__control = (struct dt_driver__control){p.process, p.port, p.name,
-                                                         (int32_t)p.command, dt_int32(p.bytes)};
-    return decoded;
-}
-
-enum dt_decoded dt_decode_erlang_driver_call(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_call, &p);
-
-    event->driver__call =
-        (struct dt_driver__call){p.process, p.port, p.name, (int32_t)p.command, dt_int32(p.bytes)};
-    return decoded;
-}
-
-enum dt_decoded dt_decode_driver_output(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_output, &p);
-
-    event->driver_output = (struct dt_driver_output){p.process, p.port, p.name, p.bytes};
-    return decoded;
-}
-
-enum dt_decoded dt_decode_driver_outputv(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_outputv, &p);
-
-    event->driver_outputv = (struct dt_driver_outputv){p.process, p.port, p.name, p.bytes};
-    return decoded;
-}
-
-enum dt_decoded dt_decode_driver_control(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_control, &p);
-
-    event->driver_control =
-        (struct dt_driver_control){p.process, p.port, p.name, p.command, p.bytes};
-    return decoded;
-}
-
-enum dt_decoded dt_decode_driver_call(struct dt_traced *trace, union dt_event *event) {
-    struct parts p = {.port = NULL};
-    enum dt_decoded decoded = get_request(trace, get_call, &p);
-
-    event->driver_call = (struct dt_driver_call){p.process, p.port, p.name, p.command, p.bytes};
-    return decoded;
-}
+OPERATION_DECODER(erlang_driver_control, driver__control, get_control, int32_t, dt_int32)
+OPERATION_DECODER(erlang_driver_call, driver__call, get_call, int32_t, dt_int32)
+OPERATION_DECODER(driver_control, driver_control, get_control, uint32_t, in_full)
+OPERATION_DECODER(driver_call, driver_call, get_call, uint32_t, in_full)
 
 /* -- Messages --------------------------------------------------------------------- */
 
@@ -284,7 +249,7 @@ static bool is_timeout(const struct dt_traced *trace) {
 
 /* {inet_reply, Port, Result}: all data is written. {inet_async, Port, Ref, ok}: the connection is
    made. */
-static bool says_output(const struct dt_traced *trace) {
+static bool shows_output(const struct dt_traced *trace) {
     const ERL_NIF_TERM *el;
     int size;
 
@@ -297,7 +262,7 @@ static bool says_output(const struct dt_traced *trace) {
 
 /* {Port, {exit_status, Status}} and the replies to requests, which a program's port may send late.
  */
-static bool says_neither(const struct dt_traced *trace) {
+static bool shows_neither(const struct dt_traced *trace) {
     const ERL_NIF_TERM *el, *what;
     int size;
 
@@ -311,11 +276,11 @@ static bool says_neither(const struct dt_traced *trace) {
 }
 
 static bool is_output(const struct dt_traced *trace) {
-    return says_output(trace) && dt_ports_take_ready(trace);
+    return shows_output(trace) && dt_ports_take_ready(trace);
 }
 
 static bool is_input(const struct dt_traced *trace) {
-    return !says_output(trace) && !says_neither(trace) && dt_ports_take_ready(trace);
+    return !shows_output(trace) && !shows_neither(trace) && dt_ports_take_ready(trace);
 }
 
 static enum dt_decoded get_owner(struct dt_traced *trace, struct parts *parts) {

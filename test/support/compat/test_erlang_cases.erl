@@ -15,8 +15,7 @@ probes() ->
      gc_major__start, gc_minor__start, gc_major__end, gc_minor__end,
      global__function__entry, function__return, bif__entry, bif__return, nif__entry, nif__return] ++
     test_port_cases:probes() ++
-    [process__exit_signal__remote, trace, trace_seq,
-     user_trace__s1, user_trace__i4s4, user_trace__n42].
+    [process__exit_signal__remote, trace, trace_seq, user_trace__s1, user_trace__i4s4, user_trace__n42].
 
 run(message__send) ->
     To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
@@ -197,14 +196,14 @@ sized() ->
      {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
 
 erlang_collections(Probe, Tag, Amount) ->
-    {Pid, Told} = collected_alike(),
-    [{Probe, #{p => text(Pid), Amount => get_value(wordsize, Info)}} || {T, Info} <- Told, T =:= Tag].
+    {Pid, Reported} = collected_alike(),
+    [{Probe, #{p => text(Pid), Amount => get_value(wordsize, Info)}} || {T, Info} <- Reported, T =:= Tag].
 
 %% The heap before and after each collection.
 heaps() ->
-    {Pid, Told} = collected_alike(),
+    {Pid, Reported} = collected_alike(),
     [#{p => text(Pid), old_size => Old, new_size => New}
-     || {Old, New} <- pairs([get_value(heap_block_size, Info) || {_, Info} <- Told])].
+     || {Old, New} <- pairs([get_value(heap_block_size, Info) || {_, Info} <- Reported])].
 
 pairs([Start, End | Rest]) -> [{Start, End} | pairs(Rest)];
 pairs([]) -> [].

@@ -22,37 +22,25 @@ static ERL_NIF_TERM made(ErlNifEnv *env, const char *s) {
     return s ? binary(env, s) : enif_make_atom(env, "none");
 }
 
-static ERL_NIF_TERM text(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+typedef const char *text_of(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
+
+static ERL_NIF_TERM made_by(text_of *of, ErlNifEnv *env, ERL_NIF_TERM term) {
     struct dt_text text;
 
-    (void)argc;
     dt_text_open(&text);
-    return made(env, dt_text_term(&text, env, argv[0]));
+    return made(env, of(&text, env, term));
 }
 
-static ERL_NIF_TERM arguments(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_text text;
+#define TEXT(name, of)                                                                             \
+    static ERL_NIF_TERM name(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {                \
+        (void)argc;                                                                                \
+        return made_by(of, env, argv[0]);                                                          \
+    }
 
-    (void)argc;
-    dt_text_open(&text);
-    return made(env, dt_text_arguments(&text, env, argv[0]));
-}
-
-static ERL_NIF_TERM id(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_text text;
-
-    (void)argc;
-    dt_text_open(&text);
-    return made(env, dt_text_id(&text, env, argv[0]));
-}
-
-static ERL_NIF_TERM string(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_text text;
-
-    (void)argc;
-    dt_text_open(&text);
-    return made(env, dt_text_string(&text, env, argv[0]));
-}
+TEXT(text, dt_text_term)
+TEXT(arguments, dt_text_arguments)
+TEXT(id, dt_text_id)
+TEXT(string, dt_text_string)
 
 /* The buffer is as long as the runtime's text, up to a limit. */
 static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
@@ -132,8 +120,6 @@ static ERL_NIF_TERM reads(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
         env, enif_make_atom(env, dt_heap_marks.list != DT_NO_MARK ? "direct" : "calls"),
         enif_make_atom(env, dt_heap_marks.small != DT_NO_MARK ? "direct" : "calls"));
 }
-
-typedef const char *text_of(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
 
 /* The text in a buffer with this many bytes left; `overrun` if it wrote past them. */
 static ERL_NIF_TERM text_in(size_t room, struct dt_cache *cache, text_of *of, ErlNifEnv *env,

@@ -289,22 +289,7 @@ const checks = {
         return on(file, {}, async (page) => {
             await page.focus("canvas.rows");
             const drawn = [];
-            for (const key of [
-                "+",
-                "+",
-                "ArrowRight",
-                "+",
-                "+",
-                "+",
-                "ArrowLeft",
-                "-",
-                "-",
-                "-",
-                "-",
-                "-",
-                "ArrowRight",
-                "Home",
-            ]) {
+            for (const key of "+ + ArrowRight + + + ArrowLeft - - - - - ArrowRight Home".split(" ")) {
                 await page.keyboard.press(key);
                 await page.evaluate(
                     () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),

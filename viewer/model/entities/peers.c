@@ -50,7 +50,7 @@ void dt_peers_free(struct node *node) {
     g_free(node->peers);
 }
 
-/* If several peers have one name, it refers to the last of them. */
+/* If several peers have the same name, it refers to the last of them. */
 static void set_name(struct node *node, struct peer *peer, char *name) {
     if (peer->name && g_hash_table_lookup(node->peers->by_name, peer->name) == peer)
         g_hash_table_remove(node->peers->by_name, peer->name);

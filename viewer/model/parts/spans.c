@@ -1,7 +1,5 @@
 #include "model/parts/spans.h"
 
-#include <string.h>
-
 #include "model/entities/processes.h"
 
 struct span {

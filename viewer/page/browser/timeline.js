@@ -74,12 +74,7 @@ export class Timeline {
             Object.entries(ORDERS).map(([value, [name]]) => h("option", { value }, name)),
         );
         this.shown = h("span", { class: "range", role: "status" });
-        this.canvas = h("canvas", {
-            class: "rows",
-            tabindex: "0",
-            role: "img",
-            "aria-describedby": "timeline-keys",
-        });
+        this.canvas = h("canvas", { class: "rows", tabindex: "0", role: "img", "aria-describedby": "timeline-keys" });
         this.stage = h("div", { class: "stage" }, this.canvas);
         this.corner = h("div", { class: "corner" });
         this.labels = h("div", { class: "labels" }, this.corner);

@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The units of limits: the type of the limit, and its size in the unit of the code. */

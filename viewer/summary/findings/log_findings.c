@@ -111,8 +111,7 @@ static void report(struct dt_summary *summary, const struct warning *warning) {
     g_autofree char *text = dt_cut(warning->first->text, SHOWN, "...");
 
     dt_find(summary, warning->is_alarm ? DT_RULE_alarms : DT_RULE_warnings,
-            warning->is_alarm ? DT_MEDIUM : DT_LOW, actor, "%s logged %s: %s", name, lines,
-            text ? text : "");
+            warning->is_alarm ? DT_MEDIUM : DT_LOW, actor, "%s logged %s: %s", name, lines, text);
 }
 
 static void warnings(struct dt_summary *summary) {

@@ -3,15 +3,12 @@
 #include "summary/findings/rules.h"
 #include "summary/heap_growth.h"
 
-/* In bytes. */
-static uint64_t size_of(uint64_t words) {
-    return words * sizeof(uint64_t);
-}
-
+/* Bytes per second. */
 static double growth(const struct dt_heap *heap) {
     int64_t ns = heap->end - heap->begin;
+    uint64_t bytes = (heap->last - heap->first) * DT_BYTES_PER_WORD;
 
-    return ns > 0 ? (double)size_of(heap->last - heap->first) * DT_NS_PER_S / (double)ns : 0;
+    return ns > 0 ? (double)bytes * DT_NS_PER_S / (double)ns : 0;
 }
 
 /* Waiting messages are on the heap, too, and have their own finding. */
@@ -34,7 +31,7 @@ static bool grows(const struct dt_summary *summary, const struct dt_actor *actor
 
     return heap && !has_queue(actor) && dt_heap_has_grown(heap) && !has_stopped(summary, actor) &&
            heap->rises >= dt_limits.growing_heap.rises &&
-           size_of(heap->last) >= dt_limits.growing_heap.heap &&
+           heap->last * DT_BYTES_PER_WORD >= dt_limits.growing_heap.heap &&
            growth(heap) >= dt_limits.growing_heap.per_s;
 }
 
@@ -53,7 +50,7 @@ static void growing(struct dt_summary *summary) {
         if (!grows(summary, actor))
             continue;
         left--;
-        uint64_t bytes = size_of(actor->activity->heap->last);
+        uint64_t bytes = actor->activity->heap->last * DT_BYTES_PER_WORD;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_growing_heap,
                 bytes >= dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, actor,

@@ -44,10 +44,10 @@ static bool is_stopped(struct dt_summary *summary, struct dt_actor *actor) {
 
 static bool is_long(struct dt_summary *summary, struct dt_actor *actor) {
     uint64_t queue = actor->activity->sampled->max_queue;
-    g_autofree char *name = dt_actor_show_where(actor);
 
     if (queue < dt_limits.long_queue.messages)
         return false;
+    g_autofree char *name = dt_actor_show_where(actor);
     dt_find(summary, DT_RULE_long_queue, queue >= dt_limits.long_queue.huge ? DT_HIGH : DT_MEDIUM,
             actor, "%s: %" PRIu64 " messages in its queue", name, queue);
     return true;

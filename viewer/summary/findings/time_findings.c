@@ -97,8 +97,8 @@ static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node
         return;
     bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
     dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
-            "the schedulers%s%s are busy, %" PRId64
-            " %% on average: processes that could run spent %s of that time waiting for one "
+            "the schedulers%s%s are %" PRId64
+            " %% busy on average: processes that ran or could run waited for %s of that time "
             "(inferred)",
             are_several ? " of " : "", are_several ? node->name : "", utilization_of(summary, node),
             dt_show_share((double)waited / (double)all).text);

@@ -27,18 +27,21 @@ def seconds(text: str) -> float:
     return value
 
 
+def number_of(what: str, text: str) -> int:
+    """Checks a number from 1 to 9999."""
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise argparse.ArgumentTypeError(f"invalid number of {what}: {text!r}")
+    return int(text)
+
+
 def rows(text: str) -> int:
     """Checks --rows."""
-    if not re.fullmatch(r"[1-9]\d{0,3}", text):
-        raise argparse.ArgumentTypeError(f"invalid number of rows: {text!r}")
-    return int(text)
+    return number_of("rows", text)
 
 
-def kept(text: str) -> int:
+def snapshot_count(text: str) -> int:
     """Checks --keep."""
-    if not re.fullmatch(r"[1-9]\d{0,3}", text):
-        raise argparse.ArgumentTypeError(f"invalid number of snapshots: {text!r}")
-    return int(text)
+    return number_of("snapshots", text)
 
 
 def function(text: str) -> str:

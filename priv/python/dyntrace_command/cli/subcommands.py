@@ -104,7 +104,7 @@ SUBCOMMANDS = {
     "unload": Subcommand("undo `dyntrace load`", [UNPREPARED], "load.unload"),
     "run": Subcommand("run a bpftrace script on a node; without a script, list the shipped ones", [
         argument("script", nargs="?", metavar="SCRIPT", help="the name of a shipped script, or the path of a file, "
-                 "which has a /; arguments after -- go to the script"),
+                 "which has a /; arguments after -- are passed to the script"),
         NODE,
         for_seconds(None, "end after N seconds (default: at Ctrl-C)")],
         "run.run"),
@@ -118,7 +118,8 @@ SUBCOMMANDS = {
                  "may be repeated"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most N snapshots per hour, "
                  f"minute or day (default: {AT_MOST})"),
-        argument("--keep", type=arguments.kept, metavar="N", help=f"keep the N latest snapshots (default: {KEEP})"),
+        argument("--keep", type=arguments.snapshot_count, metavar="N",
+                 help=f"keep the N latest snapshots (default: {KEEP})"),
         argument("--detach", action="store_true", help="with --when: continue in the background, and write "
                  "messages to recorder.log in the folder"),
         events(), FUNCTIONS,
@@ -145,12 +146,12 @@ SUBCOMMANDS = {
                  help="the column to sort by (default: reductions; with --exact, run)"),
         argument("--rows", type=arguments.rows, metavar="N", help="number of rows (default: the terminal's, else 20)"),
         argument("--exact", action="store_true", help="count every event instead of sampling: run time, messages, "
-                 "garbage collections. A busy node may lose half of its throughput meanwhile")],
+                 "garbage collections. A busy node may lose half of its throughput during that time")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,
         for_seconds(10, "how long to sample (default: 10). A busy node without +JPperf map loses a tenth of its "
-                    "throughput meanwhile, or up to two thirds if it mostly exchanges messages"),
+                    "throughput during that time, or up to two thirds if it mostly exchanges messages"),
         argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU, at most "
                  "1000 (default: 99)"),
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid"),
@@ -239,7 +240,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
     if options.command == "top" and options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
         whole.error(f"top: --sort {options.sort} works only {'without' if options.exact else 'with'} --exact")
     if options.command == "report" and options.load and options.node is None:
-        whole.error("report: --load needs NODE")
+        whole.error("report: --load requires NODE")
     if options.command == "snapshot":
         check_snapshot(options, whole)
     if options.command == "record":

@@ -9,11 +9,11 @@ from dyntrace_command.node.node import find_node
 def load(options: argparse.Namespace) -> None:
     """Loads the library into a node, and prints the next step."""
     node = find_node(options.node)
-    print(f"{node.show()} has dyntrace now, from its folder {load_whole(node)}")
+    print(f"{node.show()} has loaded dyntrace from its folder {load_whole(node)}")
     say(f"next: `dyntrace report {node.pid}`; when done, `dyntrace unload {node.pid}`")
 
 
 def unload(options: argparse.Namespace) -> None:
     """Undoes `dyntrace load`."""
     node = find_node(options.node)
-    print(f"{node.show()} is as it was; its folder {unload_whole(node).folder} is removed")
+    print(f"{node.show()} has unloaded dyntrace; its folder {unload_whole(node).folder} is removed")

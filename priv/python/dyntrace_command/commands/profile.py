@@ -37,7 +37,7 @@ def profile(options: argparse.Namespace) -> None:
         layout, why = layout_of(node, code)
         samples, names = Samples(layout, kind == TIMED), Names()
         if layout is None:
-            say(f"dyntrace: {node.show()} is traced while it is sampled, which costs it throughput: {why}")
+            say(f"dyntrace: {node.show()} is traced while it is sampled, which reduces its throughput: {why}")
         seconds = sample(node, options, program(layout, code), samples, names)
         code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
@@ -100,7 +100,7 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
         with contextlib.suppress(Failure):
             name_new(node, names)
     if not node.lives():
-        say(f"dyntrace: {node.show()} has ended meanwhile")
+        say(f"dyntrace: {node.show()} ended during the sampling")
     return taken
 
 

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     check_symbols(script, text, bpftrace)
     say(clean(f"dyntrace: {script} on {node.show()}: the library {node.outside()}" +
               (f", arguments {' '.join(map(shlex.quote, end))}" if end else "") +
-              "; each of its blocks has a condition for this process"))
+              "; each block is limited to this process"))
     sys.stdout.flush()
     before = node.probes()
     messages = Messages()

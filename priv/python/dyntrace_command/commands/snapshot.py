@@ -13,8 +13,8 @@ from dyntrace_command.common.terminal import clean, first_of, print_table, say, 
 from dyntrace_command.host.children import Interrupted, temporary_folder
 from dyntrace_command.host.files import NEEDED_AT_START, check_room, private_folder
 from dyntrace_command.host.tools import own_program, tool
-from dyntrace_command.host.trees import folder_size
-from dyntrace_command.recording.archive import Counted, Packer
+from dyntrace_command.host.trees import folder_size, remove_empty
+from dyntrace_command.recording.archive import Allowance, Packer
 from dyntrace_command.recording.hosts import Collected, Host
 from dyntrace_command.recording.session import flight_recorders
 from dyntrace_command.recording.snapshots import is_recorded_into, snapshots
@@ -68,13 +68,13 @@ def collect(options: argparse.Namespace) -> None:
         for one in collected:
             one.join()
     if not options.hosts and collected[0].failure:
-        os.rmdir(folder)
+        remove_empty(folder)
         raise collected[0].failure
     for one in collected:
         say(one.show())
     failed = [one.host.name for one in collected if one.failure and not one.is_skipped]
     if all(one.failure for one in collected):
-        os.rmdir(folder)
+        remove_empty(folder)
         raise Failure("no_snapshots", hosts=", ".join(failed) or "any host")
     print(folder)
     if failed:
@@ -120,8 +120,8 @@ def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dic
 
 
 def pack_all(tar: tarfile.TarFile, folders: Dict[str, str]) -> None:
-    """Packs the folders, the smallest first. Larger folders get what smaller ones leave of their share."""
-    most = Counted()
+    """Packs the folders, the smallest first. Larger folders get the unused shares of smaller ones."""
+    most = Allowance()
     for number, folder in enumerate(sorted(folders, key=folder_size)):
         share = most.share_of(len(folders) - number)
         packer = Packer(tar, os.path.basename(folder), share)

@@ -20,7 +20,7 @@ def view(options: argparse.Namespace) -> None:
     with mirrored(options.folders) as mirror:
         for text in mirror.remarks:
             say(text)
-        tell_causes(options, mirror, output)
+        show_causes(options, mirror, output)
         clocks = {} if options.clock_correction else {"clocks": "recorded"}
         for text in draw(mirror, output, {**clocks, **options.params}):
             say(text)
@@ -28,7 +28,7 @@ def view(options: argparse.Namespace) -> None:
         print(output)
 
 
-def tell_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str]) -> None:
+def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str]) -> None:
     """Shows the causes of snapshots with their times: above the report, as the title of a page and an address that
     opens it there, or as a message."""
     causes = [one for one in map(snapshot_at, options.folders) if one]

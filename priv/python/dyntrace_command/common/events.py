@@ -4,6 +4,9 @@ from typing import List, Sequence
 
 from dyntrace_command.common.event_groups import GROUPS
 
+# The provider of events that are named without one.
+PROVIDER = "org_erlang_dyntrace"
+
 # These are always recorded: output without names is useless, and so is output that hides what is missing.
 NAMES, LIVES = GROUPS["names"], GROUPS["lives"]
 
@@ -41,6 +44,11 @@ def is_of(group: str, chosen: Sequence[str]) -> bool:
     if not chosen:
         return group not in OF_ALL + ON_REQUEST
     return group in chosen or (ALL in chosen and group not in ON_REQUEST)
+
+
+def full_name(event: str) -> str:
+    """Returns the name of an event with its provider."""
+    return event if ":" in event else f"{PROVIDER}:{event}"
 
 
 def matching(pattern: str) -> List[str]:

@@ -13,8 +13,8 @@ NOT_ALLOWED, MISSING, NO_NODE, NO_ROOM, FAILED = 3, 4, 5, 6, 1
 # Exit statuses: what each means, for the help, and more about it, for the man page.
 STATUSES = {
     0: ("success", ""),
-    FAILED: ("failed", "a tool, a daemon, a relay or a host does not work, or a folder already exists, can't be "
-             "written or is not a recording"),
+    FAILED: ("failed", "a tool, daemon, relay or host failed, or a folder already exists, can't be written or is not "
+             "a recording"),
     2: ("wrong arguments", ""),
     NOT_ALLOWED: ("not allowed", "you are not root, the node, folder or recording belongs to another user, or the "
                   "kernel is locked down"),
@@ -130,11 +130,12 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "not_yours": (NOT_ALLOWED, "the folder {folder} belongs to {owner}, who could read the recording",
                   "name a folder that does not exist yet: `-o FOLDER`"),
     "way_of_others": (NOT_ALLOWED, "root's output would go through {folder}, which {why}: another user could redirect "
-                      "it by a link",
-                      "name a folder of root's that the node's user can reach: `-o /var/lib/dyntrace`"),
+                      "it with a link",
+                      "name a folder that belongs to root and that the node's user can reach: "
+                      "`-o /var/lib/dyntrace`"),
     "temporary_of_others": (NOT_ALLOWED, "root's temporary files (TMPDIR) would go through {folder}, which {why}: "
-                            "another user could redirect them by a link",
-                            "`unset TMPDIR`, or set it to a folder of root's"),
+                            "another user could redirect them with a link",
+                            "`unset TMPDIR`, or set it to a folder that belongs to root"),
     "not_writable": (FAILED, "{folder} can't be written: {why}", "write elsewhere: `-o FILE`"),
     # Loading the library into a running node
     "load_no_distribution": (NO_NODE, "process {pid} ({name}) has no distribution (-sname, -name), so it can't be "
@@ -144,7 +145,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "load_protocol": (NO_NODE, "process {pid} ({name}) uses distribution over {protocol}; this command supports "
                       "inet_tcp and inet6_tcp", "load the library by hand; see docs/load.md"),
     "load_no_port": (NO_NODE, "the distribution port of process {pid} ({name}) is unknown: it is not in epmd, and none "
-                     "of -erl_epmd_port, inet_dist_listen_min and ERL_DIST_PORT is set to it",
+                     "of -erl_epmd_port, inet_dist_listen_min and ERL_DIST_PORT names a port on which it listens",
                      "start epmd; then type in the node `erl_epmd:register_node(NAME, PORT).`"),
     "load_no_cookie": (NO_NODE, "process {pid} ({name}) has no cookie in its arguments, its environment, its release "
                        "or the home folder of {owner}",
@@ -214,7 +215,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_ssh": (MISSING, "{tool} can't be started: {why}", "install openssh-client, or name another program: --ssh"),
     "bad_stream": (FAILED, "not a valid snapshot stream: {why}", "on that host, try `dyntrace snapshot`"),
     "cut_stream": (FAILED, "the snapshot stream ended early", "on that host, try `dyntrace snapshot`"),
-    "host": (FAILED, "{host} has sent no snapshot: {output}", "try it by hand: `{by_hand}`"),
+    "host": (FAILED, "{host} did not send a snapshot: {output}", "try it by hand: `{by_hand}`"),
     "incomplete": (FAILED, "no snapshot from {hosts}", "the others are in {folder}: `dyntrace view {folder}`"),
     "no_snapshots": (FAILED, "no snapshot from {hosts}", "see the message of each host above"),
     "terminal": (FAILED, "a snapshot can't be written to a terminal", "name a folder: `-o FOLDER`"),

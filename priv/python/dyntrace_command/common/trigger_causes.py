@@ -2,7 +2,7 @@
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from dyntrace_command.common.events import matching
+from dyntrace_command.common.events import PROVIDER, matching
 from dyntrace_command.common.tables import rows
 
 
@@ -20,7 +20,7 @@ def none_of(field: str, texts: List[str]) -> str:
     return " && ".join(f'{field} != "{text}"' for text in texts)
 
 
-# LTTng sees only the reason, so reasons are left out whatever process exits with them.
+# LTTng sees only the reason, so these reasons are left out for all processes.
 NO_CRASH = none_of("reason", list(dict.fromkeys(reason for _, reason in rows("orderly_exits"))))
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
@@ -34,7 +34,7 @@ CAUSES = {cause.name: cause for cause in [
 ]}
 
 MARK = re.compile(r"mark:([\w.@:/-]{1,200})")
-FILTERED = re.compile(r"(?:org_erlang_dyntrace:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
+FILTERED = re.compile(rf"(?:{PROVIDER}:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
 
 
 def parsed(text: str) -> Optional[Cause]:

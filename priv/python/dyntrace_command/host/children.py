@@ -100,7 +100,7 @@ KEEPERS: List[int] = []
 
 def run_kept(program: Program, seconds: float, give_up: Optional[Callable[[], object]] = None) -> Ended:
     """Runs a program as `run` does, with output and errors merged. If this command is killed meanwhile, the program
-    goes on to its end or deadline, and the guards act after it: a program of this user holds their pipes itself; a
+    continues until its end or deadline, and the guards act after it: a program of this user holds their pipes itself; a
     program of another user, who could take them over, is run by a keeper. SIGTERM ends either."""
     timeout = shutil.which("timeout")
     if program.identity is None and timeout:

@@ -48,7 +48,7 @@ class Connection:
         self.creation = int.from_bytes(os.urandom(4), "big") | 1 << 31
         self.own_name = own_name
         self.calls = 0
-        self.flags, self.node = self.greet(cookie)
+        self.greet(cookie)
 
     def close(self) -> None:
         """Closes it."""
@@ -56,8 +56,8 @@ class Connection:
 
     # The handshake. Its messages have a length of two bytes
 
-    def greet(self, cookie: str) -> Tuple[int, str]:
-        """Sends this side's name and answers the node's challenge. Returns the node's flags and name."""
+    def greet(self, cookie: str) -> None:
+        """Sends this side's name, answers the node's challenge, and checks the node's answer to its own."""
         name = self.own_name.encode()
         self.send(">H", struct.pack(">cQIH", b"N", FLAGS, self.creation, len(name)) + name)
         status = self.receive(">H").decode("latin-1")
@@ -71,7 +71,8 @@ class Connection:
             raise Refused("load_old_node")
         if len(challenge) < 19:
             raise ValueError("the node's challenge has an unknown format")
-        flags, number, _creation, size = struct.unpack_from(">QIIH", challenge, 1)
+        # After the node's flags.
+        number, = struct.unpack_from(">I", challenge, 9)
         mine = int.from_bytes(os.urandom(4), "big")
         self.send(">H", struct.pack(">cI", b"r", mine) + digest(cookie, number))
         try:
@@ -80,7 +81,6 @@ class Connection:
             raise Refused("load_wrong_cookie") from None
         if answer != b"a" + digest(cookie, mine):
             raise Refused("load_wrong_cookie")
-        return flags, challenge[19:19 + size].decode("utf-8", "replace")
 
     # Calls
 

@@ -3,6 +3,7 @@
 The bytes come from a container, so they may be anything. Every number in them is an offset or a size that may be out of
 range: reading then fails, and is never slow. ELF notes are untrusted: they apply only to the file that contains them.
 """
+import contextlib
 import functools
 import struct
 from typing import Dict, Iterator, NamedTuple, Optional, Tuple
@@ -25,30 +26,35 @@ class Target(NamedTuple):
     nif: Tuple[int, int]
 
 
+@contextlib.contextmanager
+def checked() -> Iterator[None]:
+    """Converts the exceptions of numbers that are out of range to ValueError."""
+    try:
+        yield
+    except (IndexError, OverflowError, struct.error) as error:
+        raise ValueError(str(error)) from None
+
+
 # Cached, because the nodes of a host share their library.
 @functools.lru_cache(maxsize=1)
+@checked()
 def read_semaphores(elf: bytes) -> Dict[int, str]:
-    """Returns {address: provider:name} of the probes with a semaphore; raises nothing but ValueError."""
-    try:
-        offset, length = find_section(elf, b".note.stapsdt\0")
-        return dict(notes(elf, offset, offset + length))
-    except (IndexError, OverflowError, struct.error) as error:
-        raise ValueError(str(error)) from None
+    """Returns {address: provider:name} of the probes with a semaphore; raises only ValueError."""
+    offset, length = find_section(elf, b".note.stapsdt\0")
+    return dict(notes(elf, offset, offset + length))
 
 
+@checked()
 def read_status_address(elf: bytes) -> Optional[int]:
     """Returns the address of the status (see c_src/status.h); None for a library without one, such as that of OTP's own
-    dyntrace. Raises nothing but ValueError."""
-    try:
-        offset, length = find_section(elf, b".note.dyntrace\0")
-        if length == 0:
-            return None
-        if elf[offset:offset + len(STATUS_NOTE)] != STATUS_NOTE:
-            raise ValueError("the library has an unknown kind of status")
-        address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
-        return int(address)
-    except (IndexError, OverflowError, struct.error) as error:
-        raise ValueError(str(error)) from None
+    dyntrace. Raises only ValueError."""
+    offset, length = find_section(elf, b".note.dyntrace\0")
+    if length == 0:
+        return None
+    if elf[offset:offset + len(STATUS_NOTE)] != STATUS_NOTE:
+        raise ValueError("the library's status has an unknown type")
+    address, = struct.unpack_from("<Q", elf, offset + len(STATUS_NOTE))
+    return int(address)
 
 
 def read_machine(elf: bytes) -> int:
@@ -56,18 +62,16 @@ def read_machine(elf: bytes) -> int:
     return int(struct.unpack_from("<H", elf, 0x12)[0]) if elf[:5] == b"\x7fELF\x02" and len(elf) >= 0x14 else 0
 
 
+@checked()
 def read_target(elf: bytes) -> Target:
-    """Returns the target of a library of this project; raises nothing but ValueError."""
-    try:
-        offset, length = find_section(elf, b".dynstr\0")
-        libc = "glibc" if b"\0libc.so.6\0" in elf[offset:offset + length] else "musl"
-        offset, length = find_section(elf, b".note.dyntrace.nif\0")
-        if length == 0 or elf[offset:offset + len(NIF_NOTE)] != NIF_NOTE:
-            raise ValueError("the library does not say for which VM it was built")
-        major, minor = struct.unpack_from("<II", elf, offset + len(NIF_NOTE))
-        return Target(read_machine(elf), libc, (major, minor))
-    except (IndexError, OverflowError, struct.error) as error:
-        raise ValueError(str(error)) from None
+    """Returns the target of a library of this project; raises only ValueError."""
+    offset, length = find_section(elf, b".dynstr\0")
+    libc = "glibc" if b"\0libc.so.6\0" in elf[offset:offset + length] else "musl"
+    offset, length = find_section(elf, b".note.dyntrace.nif\0")
+    if length == 0 or elf[offset:offset + len(NIF_NOTE)] != NIF_NOTE:
+        raise ValueError("the library does not state the VM that it was built for")
+    major, minor = struct.unpack_from("<II", elf, offset + len(NIF_NOTE))
+    return Target(read_machine(elf), libc, (major, minor))
 
 
 def find_section(elf: bytes, wanted: bytes) -> Tuple[int, int]:

@@ -91,6 +91,7 @@ class Started:
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(self.pid, number)
+                return
 
     def end(self) -> None:
         """Ends it. If the kernel cannot kill it, it is left behind."""

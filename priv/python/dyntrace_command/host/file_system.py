@@ -30,7 +30,7 @@ LIBRARY_MOST = 64 * MB
 TEXT_MOST = 32 * MB
 FOLDER_MOST = 10000
 COOKIE_MODES = (0o400, 0o600)
-# Types of file systems that another machine, or a program, serves.
+# Types of file systems that another machine or a program provides.
 REMOTE = re.compile(r"fuse\b.*|nfs\d?|cifs|smb\d|9p|ceph|afs|coda|lustre|gfs2|ocfs2|orangefs|ncpfs")
 
 

@@ -1,4 +1,4 @@
-"""Files that others can reach: reads them safely, and creates files that only their owner can read.
+"""Files that other users can reach: reads them safely, and creates files that only their owner can read.
 
 The folders may belong to a node's user or to a daemon of another user, who may put links, pipes, devices or endless
 files there.
@@ -163,7 +163,7 @@ def check_place(place: int, path: str) -> None:
     status = os.fstat(place)
     if stat.S_ISLNK(status.st_mode):
         raise Failure("way_of_others", folder=path, why="was replaced by a link")
-    if status.st_uid not in {0, int(os.environ.get("SUDO_UID", "0"))}:
+    if str(status.st_uid) not in ("0", os.environ.get("SUDO_UID")):
         raise Failure("way_of_others", folder=path, why=f"belongs to {user_name(status.st_uid)}")
     if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
         raise Failure("way_of_others", folder=path, why=f"is open to all (mode {stat.S_IMODE(status.st_mode):o})")

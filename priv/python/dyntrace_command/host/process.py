@@ -80,7 +80,7 @@ class Process:
             # Line ends in the name are escaped.
             found = re.search(rb"^%s:((?:\t\d+){4})$" % kind.encode(), file.read(), re.M)
         if not found:
-            raise ValueError("the kernel does not say whose process it is")
+            raise ValueError("the kernel does not report the process's owner")
         return [int(number) for number in found.group(1).split()]
 
     def uid(self) -> int:

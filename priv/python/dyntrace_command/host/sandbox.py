@@ -31,7 +31,7 @@ import time
 import types
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, NoReturn, Optional, Sequence
 
-from dyntrace_command.common.failures import FAILURES, Failure
+from dyntrace_command.common.failures import FAILURES, Failure, reason
 from dyntrace_command.host.process import Identity, Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -106,7 +106,7 @@ class Child:
         try:
             message = json.loads(body.decode("ascii"))
         except (ValueError, RecursionError):
-            raise ValueError("its reader has sent no answer") from None
+            raise ValueError("its reader process did not answer") from None
         received, self.descriptors = self.descriptors, []
         if not isinstance(message, dict) or "value" not in message:
             close_all(received)
@@ -130,7 +130,7 @@ class Child:
                     self.descriptors += [number for number, in struct.iter_unpack("i", sent[:len(sent) // 4 * 4])]
             if not data:
                 if self.buffer:
-                    raise ValueError("its reader was ended")
+                    raise ValueError("its reader process ended early")
                 return b""
             self.buffer += data
         read = bytes(self.buffer[:count])
@@ -169,7 +169,7 @@ def in_child(identity: Optional[Identity], function: Callable[[], Any], seconds:
     try:
         answer = child.receive(time.monotonic() + seconds, most)
         if answer is None:
-            raise ValueError("its reader was ended")
+            raise ValueError("its reader process ended early")
         return answer
     finally:
         child.end()
@@ -201,7 +201,7 @@ def check_same(process: Process, identity: Optional[Identity]) -> None:
     if process.has_ended():
         raise ProcessLookupError(errno.ESRCH, "it has ended")
     if identity_for(process) != identity:
-        raise OSError(0, "it has changed its user meanwhile")
+        raise OSError(0, "its user has changed")
 
 
 def check_child() -> None:
@@ -355,7 +355,7 @@ def described(error: Exception) -> List[Any]:
     if isinstance(error, Failure):
         return ["Failure", error.key, {name: str(value)[:TEXT_MOST] for name, value in error.values.items()}]
     if isinstance(error, OSError):
-        return ["OSError", error.errno or 0, (error.strerror or str(error))[:TEXT_MOST]]
+        return ["OSError", error.errno or 0, reason(error)[:TEXT_MOST]]
     if isinstance(error, MemoryError):
         return ["ValueError", "it has too much data to read"]
     return ["ValueError", (str(error) or type(error).__name__)[:TEXT_MOST]]
@@ -370,4 +370,4 @@ def raised(described_error: Any) -> Exception:
         if kind == "OSError":
             return OSError(int(rest[0]), str(rest[1]))
         return ValueError(str(rest[0]))
-    return ValueError("its reader has sent no answer")
+    return ValueError("its reader process did not answer")

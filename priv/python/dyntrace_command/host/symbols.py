@@ -10,7 +10,7 @@ import re
 import struct
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-from dyntrace_command.host.elf import find_section
+from dyntrace_command.host.elf import checked, find_section
 
 SEGMENTS_MOST, NAME_MOST = 256, 200
 
@@ -38,10 +38,8 @@ class Functions:
     """The functions of a file that has at most `most` symbols."""
 
     def __init__(self, elf: bytes, most: int) -> None:
-        try:
+        with checked():
             self.found = sorted(functions(elf, most))
-        except (IndexError, OverflowError, struct.error) as error:
-            raise ValueError(str(error)) from None
         self.starts = [start for start, _, _ in self.found]
 
     def __len__(self) -> int:

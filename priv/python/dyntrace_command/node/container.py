@@ -202,7 +202,7 @@ class Container(FileSystem):
                 text = block[STATUS_TEXT:STATUS_TEXT + size].decode("utf-8", "replace")
                 return [(key, value) for key, found, value in (line.partition(": ") for line in text.split("\n"))
                         if found]
-        raise ValueError("its status is just being written")
+        raise ValueError("its status is being written")
 
     def memory(self, library: str, mapped: Sequence[Mapping], address: int, count: int) -> bytes:
         """Returns `count` bytes of its memory at an address of the library."""

@@ -97,7 +97,7 @@ class Description:
                     return found.group(1)
         found = re.search(r"/dyntrace-([\w.+-]{1,40})/priv/", self.library or "")
         if not found:
-            raise ValueError("no dyntrace.app is beside the library")
+            raise ValueError("there is no dyntrace.app beside the library")
         return found.group(1)
 
     def find_usdt(self) -> List[str]:

@@ -14,6 +14,7 @@ import re
 import stat
 from typing import Dict, Iterator, List, Optional, Pattern, Sequence, Set
 
+from dyntrace_command.common.failures import reason
 from dyntrace_command.common.terminal import size
 from dyntrace_command.host.files import MB, closing
 from dyntrace_command.host.process import Process
@@ -54,10 +55,10 @@ def why_not(inside: Container, parent: str) -> Optional[str]:
             free = about.f_bavail * about.f_frsize
             return None if free >= NEEDED else f"it has {size(free)} free"
     except OSError as error:
-        return error.strerror or str(error)
+        return reason(error)
 
 
-class Place:
+class LoadFolder:
     """A folder below a parent in the file system of a node. It can be removed even after the node has ended."""
 
     def __init__(self, inside: Container, parent: str, name: str) -> None:
@@ -131,7 +132,7 @@ def write_below(folder: int, names: List[str], contents: bytes) -> None:
         file.write(contents)
 
 
-def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Place]:
+def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[LoadFolder]:
     """Yields this user's folders whose nodes have ended, and those of `bare`, a node without dyntrace. `used` has the
     names that this user's nodes have mapped: those nodes may have other PIDs in this command's namespace."""
     for parent in PARENTS:
@@ -143,7 +144,7 @@ def leftovers(inside: Container, bare: Process, used: Set[str]) -> Iterator[Plac
             if found and name not in used and (is_for(name, bare)
                                                or Process(int(found.group(1))).began != int(found.group(2))):
                 with contextlib.suppress(OSError):
-                    place = Place(inside, parent, name)
+                    place = LoadFolder(inside, parent, name)
                     with contextlib.suppress(OSError), closing(own_below(place.parent, name)):
                         yield place
                     place.close()

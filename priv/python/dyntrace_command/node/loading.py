@@ -25,7 +25,7 @@ from dyntrace_command.host.tools import own_program, shown as shown_version
 from dyntrace_command.node.container import Container
 from dyntrace_command.node.description import LOADED, PARENTS
 from dyntrace_command.node.library_builds import Build, application_folder, build_for, modules_in
-from dyntrace_command.node.load_folder import Place, is_for, leftovers, new_name, why_not
+from dyntrace_command.node.load_folder import LoadFolder, is_for, leftovers, new_name, why_not
 from dyntrace_command.node.node import Node, check_readable, find_node, pick
 from dyntrace_command.node.node_address import Way, check_lives, connect, no_answer, way_to
 from dyntrace_command.node.survey import all_processes
@@ -138,7 +138,7 @@ def load_here(node: Node, contents: Dict[str, bytes]) -> str:
     with asking(node, plan.way) as connection:
         check_node(node, plan.build, connection)
         sweep(node)
-        place = Place(node.inside, plan.parent, new_name(node.process))
+        place = LoadFolder(node.inside, plan.parent, new_name(node.process))
         folder = f"{place.path}/{application_folder()}"
         try:
             # The folder is open now. If the node still lives, it is this node's folder.
@@ -215,7 +215,7 @@ def unload_here(node: Node) -> Unloaded:
         found = LOADED.fullmatch(text(where))
         if not found or not is_for(found.group(2), node.process):
             raise Failure("load_not_ours", pid=node.pid, name=node.node)
-        place = Place(node.inside, found.group(1), found.group(2))
+        place = LoadFolder(node.inside, found.group(1), found.group(2))
         try:
             check_lives(node)
             # A load that was killed may not have started the application, and /tmp may have been emptied.

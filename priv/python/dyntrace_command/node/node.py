@@ -19,7 +19,6 @@ from dyntrace_command.node.description import NOT_READABLE, More
 from dyntrace_command.node.status import Status
 from dyntrace_command.node.survey import Found, Survey, all_processes
 
-PROVIDER = "org_erlang_dyntrace"
 # Fields that are unknown if the process can't be read.
 FIELDS = ("library", "status", "node", "otp", "container", "version", "consumers")
 
@@ -107,13 +106,17 @@ class Node:
     # The library
 
     def handle(self) -> str:
-        """Returns a path of the library for tracers. It always leads to the same file, whatever the node's user or
-        container does to names in their file system, and has no character that is special to bpftrace."""
+        """Returns a path of the library for tracers. It always leads to the same file, regardless of what the node's
+        user or container does to names in their file system, and has no character that is special to bpftrace."""
         assert self.library
         library: str = self.library
         if self.descriptor is None:
-            self.descriptor, = isolated(
-                self.process, lambda: Answer(None, [self.inside.open_regular(library)])).descriptors
+            try:
+                self.descriptor, = isolated(
+                    self.process, lambda: Answer(None, [self.inside.open_regular(library)])).descriptors
+            except ValueError as error:
+                # Its child was killed, or has sent no descriptor.
+                raise Failure("not_readable", pid=self.pid, name=self.node, why=error) from None
         if not self.lives():
             raise Failure("node_gone", pid=self.pid, name=self.node)
         return f"/proc/{os.getpid()}/fd/{self.descriptor}"
@@ -190,7 +193,7 @@ def node_of(found: Found) -> Node:
     try:
         return Node(*found)
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Node(found.process, None, "its reader has sent no answer")
+        return Node(found.process, None, "its reader process did not answer")
 
 
 def pick(name: Optional[str]) -> Node:

@@ -140,7 +140,7 @@ class Survey:
         job.until = time.monotonic() + ONE_S
         if answer is None:
             if job.at != 0:
-                raise ValueError("its reader was ended")
+                raise ValueError("its reader process ended early")
             self.end(job)
             self.running.remove(job)
             return
@@ -150,7 +150,7 @@ class Survey:
         if isinstance(at, int):
             job.at = at
         elif process is None:
-            raise ValueError("its reader has sent no answer")
+            raise ValueError("its reader process did not answer")
         elif "values" in message:
             self.keep(process, job.identity, message["values"])
         else:

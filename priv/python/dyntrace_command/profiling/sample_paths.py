@@ -13,6 +13,7 @@ from typing import Callable, Counter, Dict, Iterator, List, NamedTuple, Optional
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.perf_map import is_bottom, spelled
 from dyntrace_command.node.code import Code, Place
+from dyntrace_command.node.container import DIRTY_IO
 from dyntrace_command.tracers.bpftrace import Names
 from dyntrace_command.tracers.current_process import SAVED_MOST, Layout
 
@@ -37,7 +38,7 @@ NO_STACK = "[no stack]"
 THREADS = (
     (r"\d+_scheduler|erts_sched_\d+", "[schedulers: ports, scheduling, spinning]"),
     (r"\d+_dirty_cpu_s\w*|erts_dcpus_\d+", "[dirty CPU schedulers]"),
-    (r"\d+_dirty_io_s\w*|erts_dios_\d+", "[dirty I/O schedulers]"),
+    (DIRTY_IO.pattern, "[dirty I/O schedulers]"),
     (r"\d+_aux|erts_aux_\d+", "[auxiliary thread: memory, timers, waking]"),
     (r"\d+_poller|erts_poll_\d+", "[polling for I/O]"),
     (r"async_\d+|erts_async_\d+", "[asynchronous jobs of drivers]"),

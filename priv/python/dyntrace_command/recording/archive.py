@@ -24,19 +24,19 @@ BLOCK = tarfile.BLOCKSIZE
 TIME_MOST = 8 ** 11 - 1
 
 
-class Counted:
+class Allowance:
     """How many more bytes and files a tar, or a part of it, may contain."""
 
     def __init__(self, size: int = BYTES_MOST, files: int = FILES_MOST) -> None:
         self.bytes, self.files = size, files
 
-    def share_of(self, count: int) -> "Counted":
+    def share_of(self, count: int) -> "Allowance":
         """Takes one of `count` equal shares and returns it."""
-        share = Counted(self.bytes // count, self.files // count)
-        self.give_back(Counted(-share.bytes, -share.files))
+        share = Allowance(self.bytes // count, self.files // count)
+        self.give_back(Allowance(-share.bytes, -share.files))
         return share
 
-    def give_back(self, rest: "Counted") -> None:
+    def give_back(self, rest: "Allowance") -> None:
         """Adds the unused rest of a share."""
         self.bytes, self.files = self.bytes + rest.bytes, self.files + rest.files
 
@@ -56,7 +56,7 @@ def are_plain(names: Sequence[str]) -> bool:
 # -- Packing -----------------------------------------------------------------------------------------------------------
 
 class Padded:  # pylint: disable=too-few-public-methods
-    """A file padded to the size that was asked for: another process may truncate it while it is packed."""
+    """A file padded to its expected size, because another process may truncate it while it is packed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.is_shorter = file, False
@@ -74,7 +74,7 @@ class Packer:
     """Packs the current regular files below a folder, as files below `name`, within the bounds of `most`. `left_out`
     lists what was skipped or changed, each with the reason."""
 
-    def __init__(self, tar: tarfile.TarFile, name: str, most: Counted) -> None:
+    def __init__(self, tar: tarfile.TarFile, name: str, most: Allowance) -> None:
         self.tar, self.name, self.most = tar, name, most
         self.left_out: List[str] = []
         # Paths of files, and of the folders above them: a file that is moved during the walk may appear twice.
@@ -99,7 +99,7 @@ class Packer:
         if not are_plain(names):
             return "not a plain name"
         if member.name in self.files | self.folders or above & self.files:
-            return "moved meanwhile"
+            return "moved while it was read"
         try:
             descriptor = entry.open()
         except OSError as error:
@@ -113,19 +113,19 @@ class Packer:
             except ValueError:
                 return "its name is too long, or its size too large"
             if not self.most.take(member.size):
-                return "too large, or one file too many"
+                return "too large, or too many files"
             self.files.add(member.name)
             self.folders |= above
             padded = Padded(file)
             self.tar.addfile(member, padded)  # type: ignore[arg-type]
-        return "shorter by now, padded with zeros" if padded.is_shorter else ""
+        return "truncated, padded with zeros" if padded.is_shorter else ""
 
 
 # -- Unpacking ---------------------------------------------------------------------------------------------------------
 
 def unpack(stream: BinaryIO, folder: str) -> int:
     """Unpacks a tar from another host; returns the number of files. Raises Failure if the tar is invalid."""
-    files, most = 0, Counted()
+    files, most = 0, Allowance()
     while True:
         header = read_exactly(stream, BLOCK)
         if not header.strip(b"\0"):

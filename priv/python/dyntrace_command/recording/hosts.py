@@ -31,7 +31,7 @@ class Host(NamedTuple):
 
 
 class Collected(threading.Thread):
-    """Collects the snapshot of a host into a folder of its name: all of it, or nothing. `failure` is why there is none;
+    """Collects the snapshot of a host into a folder of its name: all of it or nothing. `failure` is why there is none;
     `is_skipped` if the host has no flight recorder and needs none."""
 
     def __init__(self, host: Host, folder: str) -> None:

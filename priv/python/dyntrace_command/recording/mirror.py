@@ -156,7 +156,7 @@ class Mirror:
         try:
             make(*paths)
         except FileExistsError:
-            return "moved meanwhile"
+            return "moved while it was read"
         except OSError as error:
             if error.errno not in (errno.ENAMETOOLONG, errno.ENOENT):
                 raise Failure("not_writable", folder=self.place, why=error.strerror) from None

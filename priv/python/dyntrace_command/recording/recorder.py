@@ -20,7 +20,7 @@ from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
 from dyntrace_command.recording.session import Session, Wanted
-from dyntrace_command.recording.snapshots import COUNTED_MOST, Place, Snapshot, snapshots
+from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
 from dyntrace_command.recording.triggers import Fired, Triggers
 from dyntrace_command.tracers.lttng import daemon_of
 
@@ -50,7 +50,7 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
                    ready: Callable[[], None]) -> None:
     """Records until a signal, or for that many seconds. Calls `ready` once triggers are set."""
     assert wanted.folder
-    place = Place(wanted.folder, when.keep)
+    place = RecorderFolder(wanted.folder, when.keep)
     with place.alone(), Interrupted() as interrupted, daemon_of(chosen) as daemon:
         place.open_to(daemon.uid)
         with Session(daemon, chosen, wanted) as session:
@@ -70,7 +70,7 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
 class Recorder:
     """An LTTng session in memory, with its triggers and its folder."""
 
-    def __init__(self, session: Session, triggers: Triggers, place: Place, when: When) -> None:
+    def __init__(self, session: Session, triggers: Triggers, place: RecorderFolder, when: When) -> None:
         self.session, self.triggers, self.place, self.when = session, triggers, place, when
         self.rate = Rate(when.at_most, [one.time for one in snapshots(place.path)])
         self.last: Optional[Snapshot] = None
@@ -97,7 +97,7 @@ class Recorder:
             terminal = [0] if may_read_terminal() else []
             ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
             if 0 in ready and not sys.stdin.readline():
-                return
+                break
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
                 self.write(ASKED, self.session.nodes[0].node, "")
@@ -120,7 +120,7 @@ class Recorder:
             self.triggers.pause()
 
     def write(self, cause: str, node: str, text: str) -> None:
-        """Writes a snapshot. The recorder goes on if the disk is full: there may be space at the next cause."""
+        """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         self.save_count()
         now, self.last, self.more = time.time(), None, 0
         self.rate.tries(now)
@@ -177,7 +177,7 @@ class Recorder:
         for node, began in list(self.unsure.items()):
             if now - began > FOLLOWS_S:
                 del self.unsure[node]
-                self.tell_untraced(node)
+                self.report_untraced(node)
 
     def find_again(self) -> None:
         """Replaces nodes that have ended by new ones of the same name and user."""
@@ -192,7 +192,7 @@ class Recorder:
             self.unsure[new] = time.monotonic()
             announce(f"dyntrace: {new.show()} is back, and recorded again")
 
-    def tell_untraced(self, node: Node) -> None:
+    def report_untraced(self, node: Node) -> None:
         """Reports the causes that the node can't trace."""
         status = status_now(node)
         if status.said("following") == "off":

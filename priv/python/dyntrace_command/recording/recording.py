@@ -142,7 +142,7 @@ class Watch:
         session.check_relay()
         for node in session.nodes_that_ended():
             self.progress.end()
-            say(f"dyntrace: {node.show()} has ended after {lasts:.1f} s; what it did until then is recorded")
+            say(f"dyntrace: {node.show()} has ended after {lasts:.1f} s; the recording has its events until then")
         lost = session.lost()
         if lost is None:
             raise Failure("daemon_gone", folder=folder or "FOLDER")

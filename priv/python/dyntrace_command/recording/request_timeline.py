@@ -113,7 +113,7 @@ class Timeline:
         waited = step.ns - sent_at[0] if sent_at else None
         self.working[step.target] = step.ns
         self.waited[step.target] = self.waited.get(step.target, 0) + (waited or 0)
-        unseen = "" if sent_at else f" from {self.names.show(step.source)}: {readable(step.text)} (sent unseen)"
+        unseen = "" if sent_at else f" from {self.names.show(step.source)}: {readable(step.text)} (send not seen)"
         return Line(waited, None, depth, f"{self.names.show(step.target)} receives{unseen}")
 
     def of_print(self, step: Step) -> Line:
@@ -188,8 +188,8 @@ def show_timeline(steps: List[Step], names: Names, inferred: bool) -> str:
         lines.append(f"{microseconds(step.ns - steps[0].ns)}{microseconds(line.waited)}{microseconds(line.worked)}"
                      f"  {'  ' * line.depth}{line.text}")
     left = missing(steps, names)
-    lines += [*(["", "not seen until the end:"] if left else []), *(f"  {line}" for line in left)]
-    lines += ["", f"{'waited':>10}{'worked':>10}  in all, us"]
+    lines += [*(["", "unfinished at the end:"] if left else []), *(f"  {line}" for line in left)]
+    lines += ["", f"{'waited':>10}{'worked':>10}  total, us"]
     lines += [f"{microseconds(waited)}{microseconds(worked)}  {names.show(pid)}"
               for waited, worked, pid in timeline.totals()]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ import shutil
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
-from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, matching, of_groups
+from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, PROVIDER, full_name, matching, of_groups
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.functions import Function, event_filter
 from dyntrace_command.common.terminal import say, size
@@ -13,7 +13,7 @@ from dyntrace_command.common.trigger_causes import Cause
 from dyntrace_command.host.children import Guard
 from dyntrace_command.host.execution import NO_ANSWER
 from dyntrace_command.host.tools import tool
-from dyntrace_command.node.node import PROVIDER, Node
+from dyntrace_command.node.node import Node
 from dyntrace_command.tracers.lttng import NETWORK_S, Lttng
 from dyntrace_command.tracers.relay_link import RelayLink
 
@@ -182,7 +182,7 @@ class Session:
 
 def with_provider(names: Sequence[str]) -> List[str]:
     """Returns the names with the provider."""
-    return [name if ":" in name else f"{PROVIDER}:{name}" for name in names]
+    return list(map(full_name, names))
 
 
 def all_buffers(each: int, channels: int) -> int:

@@ -90,7 +90,7 @@ def snapshots(folder: str) -> List[Snapshot]:
     return sorted((one for one in found if one), key=lambda one: (one.time, one.path))
 
 
-class Place:
+class RecorderFolder:
     """The folder of a running recorder; a folder has at most one. `uid` is the daemon's user if it is another one: that
     user may reach the files that the daemon writes, and read nothing else."""
 

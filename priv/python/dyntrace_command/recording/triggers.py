@@ -13,13 +13,14 @@ import time
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.contents import hide
+from dyntrace_command.common.events import full_name
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import last_lines
 from dyntrace_command.common.trigger_causes import Cause
 from dyntrace_command.host.children import Guard
 from dyntrace_command.host.execution import NO_ANSWER, PIECE, Started, until
 from dyntrace_command.host.tools import tool
-from dyntrace_command.node.node import PROVIDER, Node
+from dyntrace_command.node.node import Node
 from dyntrace_command.tracers import notifications
 from dyntrace_command.tracers.lttng import ANSWERS_S, Lttng
 
@@ -63,7 +64,7 @@ class Triggers:
         self.are_set = True
         for name, (cause, node) in zip(self.names, self.of):
             self.daemon.do("add-trigger", f"--name={name}", "--condition=event-rule-matches", "--type=user",
-                           f"--name={cause.event if ':' in cause.event else f'{PROVIDER}:{cause.event}'}",
+                           f"--name={full_name(cause.event)}",
                            f"--filter={filters[node]}{f' && ({cause.filter})' if cause.filter else ''}",
                            *(f"--capture={field}" for field in cause.fields), "--action=notify")
         self.listen()

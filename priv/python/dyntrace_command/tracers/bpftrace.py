@@ -14,11 +14,12 @@ import subprocess
 import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from dyntrace_command.common.events import PROVIDER
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, last_lines, say
 from dyntrace_command.host.execution import MERGED, LastOutput, Program, end_with_parent, run
 from dyntrace_command.host.tools import tool, tool_version
-from dyntrace_command.node.node import PROVIDER, Node
+from dyntrace_command.node.node import Node
 
 PROGRAMS = os.path.join(os.path.dirname(__file__), "programs")
 

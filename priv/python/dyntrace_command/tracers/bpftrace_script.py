@@ -109,7 +109,7 @@ def blocks(script: str, words: Set[str]) -> List[Block]:
         else:
             header.append(text)
     if depth or "".join(header).strip():
-        raise unsure(script, len(script), "an end within a block or before one")
+        raise unsure(script, len(script), "an unexpected end of the script")
     return found
 
 
@@ -124,7 +124,7 @@ def tokens(script: str, words: Set[str]) -> List[Tuple[str, str, int]]:
         if kind == "directive":
             check_directive(script, at, line, text, words)
         if kind == "other" and (text in "\"'`\0\r" or script.startswith("/*", at)):
-            raise unsure(script, at, f"{text!r}, which has no end or no meaning")
+            raise unsure(script, at, f"{text!r}, which is unterminated or unknown")
         found.append((kind, text, at))
     return found
 

@@ -1,6 +1,7 @@
 """LTTng: the session daemons of this host's users, and the one with which nodes are registered.
 
-Commands to a daemon run as its user. If a user has no daemon, one is started for the time of the recording.
+Commands to a daemon run as its user. Each has a time limit, because a daemon may hang: the command then fails (`do`) or
+goes on without the answer (`attempt`). If a user has no daemon, one is started for the time of the recording.
 """
 import contextlib
 import os
@@ -45,7 +46,7 @@ trap '' TERM
 [ -z "$home" ] || rm -rf "$home"
 exit $status""", "apart"]
 
-# Other commands may record with the daemon by now: it ends after their sessions.
+# Other commands may record with the daemon in the meantime: it ends after their sessions.
 END_DAEMON = 'while "$1" --no-sessiond --mi=xml list | grep -q "<session>"; do sleep 1; done; kill "$0"'
 
 
@@ -128,7 +129,7 @@ class Lttng:
         self.own_daemon, self.guard = daemon, guard
 
     def stop_daemon(self) -> None:
-        """Ends the daemon if it was started here. If other commands record with it by now, the guard ends it later."""
+        """Ends the daemon if it was started here. If other commands record with it, the guard ends it later."""
         if self.own_daemon is None or self.guard is None:
             return
         if "<session>" in self.attempt("--mi=xml", "list")[1]:

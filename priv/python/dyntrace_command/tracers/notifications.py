@@ -95,7 +95,7 @@ def main(names: List[str]) -> str:
             break
         time.sleep(BETWEEN_S)
     else:
-        return "the session daemon accepts no notification channel for the triggers"
+        return "the session daemon does not accept a notification channel for the triggers"
     print("null", flush=True)
     while True:
         status, notification = library.through("lttng_notification_channel_get_next_notification", ctypes.c_void_p,

@@ -3,7 +3,7 @@ import socket
 import time
 from typing import Optional
 
-from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.relay_address import relay_address
 from dyntrace_command.host.execution import until
 
@@ -37,8 +37,7 @@ class RelayLink:
         try:
             connected = socket.create_connection((self.host, port), timeout=self.CONNECT)
         except (OSError, UnicodeError) as error:
-            raise Failure("no_relay", host=self.host, port=port,
-                          why=getattr(error, "strerror", None) or str(error)) from None
+            raise Failure("no_relay", host=self.host, port=port, why=reason(error)) from None
         for level, option, value in ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
                                      (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, self.IDLE),
                                      (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, self.BETWEEN),

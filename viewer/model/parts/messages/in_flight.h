@@ -18,9 +18,9 @@ struct list *dt_in_flight_unaddressed(const struct node *node);
 /* The message that was added last. */
 struct message *dt_in_flight_youngest(const struct node *node);
 
-/* Mailboxes. The VM does not report when a process takes a message out of its mailbox, so the
-   length is the number of messages that were sent to the process and are not delivered: changes it
-   by `by`. */
+/* Adds `by` to the length of the process's mailbox. The VM does not report when a process takes a
+   message out of its mailbox, so this is the number of messages that were sent to it and not yet
+   delivered. */
 void dt_mailbox_changed(struct process *process, int by);
 
 void dt_in_flight_add(struct message *m);

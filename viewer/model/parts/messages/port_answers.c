@@ -22,7 +22,7 @@ static struct answers *answers_of(struct process *port) {
     return port->answers;
 }
 
-void dt_answers_asked(struct process *port, const char *text) {
+void dt_answers_requested(struct process *port, const char *text) {
     char owner[IDENTIFIER_MAX];
     bool is_shape;
 

@@ -13,7 +13,7 @@
 #include "model/entities/process.h"
 
 /* Notes the request in a message that was sent to the port. */
-void dt_answers_asked(struct process *port, const char *text);
+void dt_answers_requested(struct process *port, const char *text);
 /* Given the reported text of an answer, returns the text that is delivered; NULL if it is not
    delivered. To be called once for each answer. */
 const char *dt_answers_text(struct process *port, const char *text);

@@ -55,6 +55,19 @@ static bool has_left(struct node *node, const struct process *from, const char *
     return true;
 }
 
+static struct message *message_of(struct node *node, struct process *from, const struct receiver *r,
+                                  const char *to, const char *text) {
+    struct message *m = dt_message_new(r->home, node, from, r->process, text);
+
+    m->seen.sent = node->world->now;
+    m->seen.is_dead = r->is_dead;
+    if (r->process && strcmp(r->process->pid, to) == 0)
+        m->seen.to_text = r->process->pid;
+    else
+        m->seen.to_text = m->to_text = g_strdup(to);
+    return m;
+}
+
 /* Handles the first event of a message. Returns NULL if the message is already gone, or if no
    process receives it. */
 static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
@@ -71,19 +84,13 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     if (!text || dt_is_no_receiver(e->to))
         return NULL;
     if (r.process && r.process->seen.kind == DT_PORT)
-        dt_answers_asked(r.process, text);
+        dt_answers_requested(r.process, text);
     if (r.home != node && dt_early_sent(node, from, &r, e)) {
         note_left(node, from, e->message, by_seq_trace);
         return NULL;
     }
-    m = dt_message_new(r.home, node, from, r.process, text);
-    m->seen.sent = node->world->now;
-    m->seen.is_dead = r.is_dead;
+    m = message_of(node, from, &r, e->to, text);
     m->by_seq_trace = by_seq_trace;
-    if (r.process && strcmp(r.process->pid, e->to) == 0)
-        m->seen.to_text = r.process->pid;
-    else
-        m->seen.to_text = m->to_text = g_strdup(e->to);
     if (r.is_dead) {
         DT_EMIT(node->world, sent, &m->seen);
         dt_message_end(node, m);

@@ -347,19 +347,21 @@ static void stopped(struct process *p) {
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
     char key[DT_REFERENCE];
     struct server_call *call;
+    struct calling *serving;
     bool is_alias;
     char *term;
 
     if (!dt_skip(&text, "{") || !dt_gen_tag(&text, key, &is_alias) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
+    serving = live(call->seen.server)->calling;
     if (from && call->seen.server == &from->seen) {
         /* A server takes requests one by one: this one after its last reply or, if it was idle,
            when it ran next. */
         if (call->seen.deferred == DT_NO_VALUE && dt_runs(from->seen.state) &&
-            from->calling->serves_since != DT_NO_VALUE)
+            serving->serves_since != DT_NO_VALUE)
             take_call(call);
-        from->calling->has_replied = true;
+        serving->has_replied = true;
     }
     serve(live(call->seen.server));
     term = dt_gen_inner(text);
