@@ -14,7 +14,7 @@ suite() ->
 
 all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output, unknown_is_null,
-     token_is_no_delivery, dead, crashes, quantiles, recursion, exceptions, server_calls, spans, counters, log,
+     token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls, spans, counters, log,
      other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded,
      circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
 
@@ -163,6 +163,19 @@ dead(Config) ->
     ?assertMatch([#{<<"messages">> := 2, <<"example">> := <<"{hello,1}">>}], rows(dead, Report)),
     ?assertEqual([{?A, ?B}], [{pid(From), pid(To)} || #{<<"from">> := From, <<"to">> := To} <- rows(dead, Report)]),
     ?assertEqual([], rows(talks, Report)).
+
+%% A socket that a listening port has accepted belongs to the process that gets it.
+owner_of_a_socket(Config) ->
+    [Listener, Socket] = ["#Port<0.5>", "#Port<0.6>"],
+    Identity = fun(At, Port, Owner) ->
+                       {At, port_identity, #{port => Port, owner => Owner, name => "tcp_inet", os_pid => 0}}
+               end,
+    Report = report([Identity(0, Listener, ?A),
+                     send(10, Listener, ?B, "{inet_async," ++ Listener ++ ",7,{ok," ++ Socket ++ "}}"),
+                     Identity(20, Socket, ?B), send(30, ?B, Socket, "{<0.91.0>,{command,hello}}")], Config),
+    ?assertEqual([{Listener, ?A}, {Socket, ?B}],
+                 lists:sort([{pid(Port), pid(Owner)}
+                             || #{<<"port">> := Port, <<"owner">> := Owner} <- rows(ports, Report)])).
 
 crashes(Config) ->
     Report = report([spawned(1000, ?B, ?A), spawned(1100, ?C, ?A),

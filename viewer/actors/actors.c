@@ -15,15 +15,29 @@ struct dt_actor *dt_actor_keep(struct dt_actor *actor) {
     return actor;
 }
 
-/* Drops the ancestors in a loop, because recursion could be deep. */
-void dt_actor_drop(struct dt_actor *actor) {
-    while (actor && --actor->references == 0) {
-        struct dt_actor *parent = actor->parent;
+/* Frees it. Returns its parent, and adds its owner to the array. */
+static struct dt_actor *free_actor(struct dt_actor *actor, GPtrArray **owners) {
+    struct dt_actor *parent = actor->parent;
 
-        g_free(actor->texts);
-        actor->actors->free_activity(actor->activity);
-        g_free(actor);
-        actor = parent;
+    if (actor->owner && !*owners)
+        *owners = g_ptr_array_new();
+    if (actor->owner)
+        g_ptr_array_add(*owners, actor->owner);
+    g_free(actor->texts);
+    actor->actors->free_activity(actor->activity);
+    g_free(actor);
+    return parent;
+}
+
+/* Drops ancestors and owners in a loop, because recursion could be deep. */
+void dt_actor_drop(struct dt_actor *actor) {
+    g_autoptr(GPtrArray) owners = NULL;
+
+    while (actor) {
+        while (actor && --actor->references == 0)
+            actor = free_actor(actor, &owners);
+        actor =
+            owners && owners->len ? g_ptr_array_steal_index_fast(owners, owners->len - 1) : NULL;
     }
 }
 
@@ -140,13 +154,27 @@ static bool is_above(const struct dt_actor *actor, const struct dt_actor *parent
 /* The model forgets a parent that is gone, and may learn a different one later. An inconsistent
    recording may therefore have a cycle of parents, whose references would never be released. */
 void dt_actor_learn_parent(struct dt_actor *actor) {
-    if (actor->parent)
+    if (actor->parent && actor->kind != DT_PORT)
         return;
     struct dt_actor *parent = dt_actor_of(actor->actors, actor->process->parent);
-    if (!parent || is_above(actor, parent))
+    if (!parent || parent == actor->parent || parent == actor->owner || is_above(actor, parent))
         return;
+    if (actor->parent) {
+        dt_actor_drop(actor->owner);
+        actor->owner = dt_actor_keep(parent);
+        return;
+    }
     parent->has_children = true;
     actor->parent = dt_actor_keep(parent);
+}
+
+const struct dt_actor *dt_actor_owner(const struct dt_actor *port) {
+    return port->owner ? port->owner : port->parent;
+}
+
+void dt_actor_forget_parents(struct dt_actor *actor) {
+    dt_actor_drop(g_steal_pointer(&actor->parent));
+    dt_actor_drop(g_steal_pointer(&actor->owner));
 }
 
 static void copy_texts(struct dt_actor *actor, const struct dt_process *process) {

@@ -25,7 +25,8 @@ struct dt_actor {
     struct dt_process *process; /* while it lives; then the texts below are NULL */
     const char *pid, *name, *show, *initial, *label, *group;
     char *texts; /* the memory block of these texts */
-    struct dt_actor *parent;
+    struct dt_actor *parent; /* of a port: what opened it, a process or a listening port */
+    struct dt_actor *owner;  /* of a port: the process that got it later; NULL if none */
     struct dt_activity *activity; /* owned */
     void *of_sink;                /* while it lives */
     int64_t began, ended;
@@ -50,7 +51,11 @@ struct dt_actor *dt_actor_sum(struct dt_actors *actors, struct dt_seen_node *nod
                               const char *show);
 /* The sum of the processes with the same initial call, or of the ports with the same name. */
 struct dt_actor *dt_actor_kind(struct dt_actor *actor);
+/* Notes the process's parent: of a port, its current owner. */
 void dt_actor_learn_parent(struct dt_actor *actor);
+const struct dt_actor *dt_actor_owner(const struct dt_actor *port);
+/* Forgets parent and owner. */
+void dt_actor_forget_parents(struct dt_actor *actor);
 /* Copies the texts of a process that is gone. Returns the dt_actor with the reference that the
    process held; NULL if it had none. */
 struct dt_actor *dt_actor_gone(struct dt_process *process);

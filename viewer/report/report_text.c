@@ -124,7 +124,7 @@ static void port(struct dt_columns *c, const struct dt_summary *summary, const v
 
     dt_cell_node(c, summary, port->node);
     dt_cell_actor(c, port);
-    dt_cell_actor(c, port->parent);
+    dt_cell_actor(c, dt_actor_owner(port));
     dt_cell_number(c, dt_activity_number(port, DT_RECORDED_DELIVERIES, port->activity->received));
     dt_cell_number(c, dt_activity_number(port, DT_RECORDED_SENDS, port->activity->sent));
     if (dt_activity_number(port, DT_RECORDED_OUTPUT, 0) == DT_NO_VALUE)

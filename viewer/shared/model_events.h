@@ -249,12 +249,12 @@ struct dt_server_call {
     const char *reply;                  /* "" if unknown */
     int64_t began;                      /* the request was sent */
     int64_t delivered;                  /* it reached the server; DT_NO_VALUE if unknown */
-    int64_t taken; /* the server started to work on it: after its last reply or, if it was idle,
-                      when it ran next; inferred; DT_NO_VALUE if unknown */
+    int64_t taken;    /* the server started to work on it: after its last reply or, if it was idle,
+                         when it ran next; inferred; DT_NO_VALUE if unknown */
     int64_t deferred; /* the server had worked on it without a reply, and waited for other messages;
                          inferred; DT_NO_VALUE if it had not */
     int64_t runnable; /* ns before `taken` in which the server waited for a scheduler */
-    int64_t ended; /* the reply was sent, the server exited, or the caller continued */
+    int64_t ended;    /* the reply was sent, the server exited, or the caller continued */
     enum dt_outcome outcome;
 };
 

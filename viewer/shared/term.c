@@ -152,7 +152,7 @@ static const char *put_folded(GString *to, const char *s) {
     }
     if (*s == '"' || g_str_has_prefix(s, "<<") || number_end(s) > s) {
         put_data(to);
-        return *s == '"' ? quoted(s) : *s == '<' ? binary_end(s) : number_end(s);
+        return *s == '"' ? s + dt_quoted(s) : *s == '<' ? binary_end(s) : number_end(s);
     }
     g_string_append_c(to, *s);
     return s + 1;

@@ -174,7 +174,7 @@ static void port(GString *to, const void *row) {
 
     ref(to, "port", port);
     dt_json_text(to, "driver", port->name);
-    ref(to, "owner", port->parent);
+    ref(to, "owner", dt_actor_owner(port));
     dt_json_number(to, "messages_in",
                    dt_activity_number(port, DT_RECORDED_DELIVERIES, port->activity->received));
     dt_json_number(to, "messages_out",

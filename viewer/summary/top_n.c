@@ -83,7 +83,7 @@ void dt_top_cut(struct dt_top_n *kept) {
         kept->sent += actor->activity->sent;
         kept->received += actor->activity->received;
         /* Otherwise each generation of processes would retain its parent generation. */
-        dt_actor_drop(g_steal_pointer(&actor->parent));
+        dt_actor_forget_parents(actor);
         dt_actor_drop(actor);
     }
     g_ptr_array_set_size(kept->actors, (int)to);
