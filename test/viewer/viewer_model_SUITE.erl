@@ -21,7 +21,7 @@ groups() ->
      {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, answers_of_ports,
                      answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
                      tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
-                     without_deliveries, to_ports_without_deliveries, behind_a_far_one]},
+                     without_deliveries, to_ports_without_deliveries, behind_a_far_one, to_an_untraced_node]},
      {server_calls, [], [reply, no_alias, deferred, call_timeout, caller_exits, server_down, to_a_dead_server, of_both_kinds,
                          cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery,
                          served_while_running, exits_with_reason, no_server]},
@@ -529,6 +529,16 @@ behind_a_far_one(Config) ->
                         in_node(1, scheduled(30, "<0.99.0>", "in"))], Config),
     ?assertEqual([{10, none, "not"}, {20, 30, "ran"}],
                  [{Sent, Delivered, How} || {_, _, Sent, Delivered, How} <- matched(Dump)]).
+
+%% Messages to a node that is not yet traced are not in a mailbox for ever, and are found when they are delivered.
+to_an_untraced_node(Config) ->
+    Far = fun(At) -> in_node(0, sent(At, "<0.90.0>", "<9001.99.0>", "far")) end,
+    Dump = of_nodes(acquainted([0, 1])
+                    ++ [Far(10), Far(11), in_node(1, delivery(20, "<0.99.0>", "", "a@host", "far")), Far(30), Far(31),
+                        in_node(1, delivery(40, "<0.99.0>", "", "a@host", "far"))], Config),
+    ?assertEqual([{10, 20}, {11, 40}], [{Sent, Delivered} || {_, _, Sent, Delivered, _} <- matched(Dump),
+                                                             is_integer(Delivered)]),
+    ?assertEqual([1, 2], [number(messages, Line) || Line <- of_kind("mailbox", Dump)]).
 
 to_ports_without_deliveries(Config) ->
     Dump = dump([sent(0, "<0.1.0>", "#Port<0.5>", "{<0.1.0>,{command,\"x\"}}"),

@@ -58,7 +58,7 @@ void dt_in_flight_take_out(struct message *m) {
     all->count--;
     if (m->arrived == DT_NO_VALUE)
         dt_message_list_take_out(list_of(m), m);
-    if (m->seen.to)
+    if (m->is_counted)
         dt_mailbox_changed(dt_receiver(m), -1);
 }
 
@@ -78,8 +78,10 @@ void dt_in_flight_arrive(struct message *m, const struct delivery *d) {
     dt_message_list_take_out(list_of(m), m);
     m->arrived = d->time;
     dt_message_address(m, d->to);
-    if (was_unaddressed)
+    if (was_unaddressed) {
+        m->is_counted = true;
         dt_mailbox_changed(d->to, 1);
+    }
     dt_message_emit(d->to->node, m, !was_unaddressed);
 }
 

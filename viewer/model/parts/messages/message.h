@@ -28,6 +28,7 @@ struct message {
     struct node *sender_node; /* of a remote one */
     struct node *home;        /* the node it belongs to: the receiver's, if known */
     int64_t arrived;          /* time of a delivery that is not yet reported; DT_NO_VALUE */
+    bool is_counted;          /* in the length of the receiver's mailbox */
     bool by_seq_trace;        /* had its seq_trace_send, but not yet its message_send */
     struct token *token;
     char *label, *to_text;

@@ -68,6 +68,12 @@ static struct message *message_of(struct node *node, struct process *from, const
     return m;
 }
 
+/* Whether the VM has reported events of this node. Before the first, its deliveries may not be
+   traced, and a message to it would seem to be in its mailbox until the end. */
+static bool is_traced(const struct node *node) {
+    return node->traced != 0;
+}
+
 /* Handles the first event of a message. Returns NULL if the message is already gone, or if no
    process receives it. */
 static struct message *sent(struct node *node, const struct dt_message_send *e, bool by_seq_trace) {
@@ -101,7 +107,8 @@ static struct message *sent(struct node *node, const struct dt_message_send *e, 
     dt_in_flight_make_room(r.home);
     dt_in_flight_add(m);
     DT_EMIT(node->world, sent, &m->seen);
-    if (r.process)
+    m->is_counted = r.process && (r.home == node || is_traced(r.home));
+    if (m->is_counted)
         dt_mailbox_changed(r.process, 1);
     /* A message to another node has not yet arrived. */
     if (r.process && r.home == node)
