@@ -206,7 +206,7 @@ class Programs(unittest.TestCase):
 
     def test_words(self) -> None:
         """All placeholders are replaced in one pass: a text that looks like a placeholder is unchanged."""
-        program = program_text("names+label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB",
+        program = program_text("names+token_messages", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB",
                                                "ASK": "usdt:x:dump_wanted3"})
         # The probe that is attached last: bpftrace before 0.27 begins with the last one.
         self.assertIn("usdt:x:dump_wanted3 { }\nusdt:x:process_identity", program)
@@ -217,9 +217,10 @@ class Programs(unittest.TestCase):
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
         places = ["SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]
-        programs: Dict[str, List[str]] = {"names+counted": ["MOST"], "names+sampled": [], "names+label": ["LABEL"],
-                                         "names+next": ["ENTRY"], "names+traced+profile": SAMPLING,
-                                         "named+memory+profile": SAMPLING + places}
+        programs: Dict[str, List[str]] = {
+            "names+event_sums": ["MOST"], "names+process_samples": [], "names+token_messages": ["LABEL"],
+            "names+candidate_messages": ["ENTRY"], "names+traced_samples+sample_counts": SAMPLING,
+            "dumped_names+untraced_samples+sample_counts": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", "ASK", *words]})

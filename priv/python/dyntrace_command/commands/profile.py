@@ -67,7 +67,9 @@ def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
     """Returns the bpftrace program and the values of its placeholders. Without a layout, the node has to be traced."""
     mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
     words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
-    return ("named+memory+profile", {**words, **layout.words(code)}) if layout else ("names+traced+profile", words)
+    if layout:
+        return "dumped_names+untraced_samples+sample_counts", {**words, **layout.words(code)}
+    return "names+traced_samples+sample_counts", words
 
 
 def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,
@@ -108,7 +110,7 @@ def name_new(node: Node, names: Names) -> None:
     """Requests the names of new processes in a node that is not traced: each program that requests names gets all
     names."""
     until = time.monotonic() + NEW_S
-    with Bpftrace(node, "named") as bpftrace, Interrupted() as interrupted:
+    with Bpftrace(node, "dumped_names") as bpftrace, Interrupted() as interrupted:
         while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)

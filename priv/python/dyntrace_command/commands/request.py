@@ -41,11 +41,11 @@ def awaited(options: argparse.Namespace) -> Awaited:
     """Returns the request that the arguments select."""
     if options.next:
         module, name = options.next.split(":", 1)
-        return Awaited("names+next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
+        return Awaited("names+candidate_messages", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
                        f"a call of {options.next}", "no_call",
                        {"function": options.next, "module": module, "name": name})
-    return Awaited("names+label", {"LABEL": text(options.label)}, exact, f"messages with the label {options.label}",
-                   "no_request", {"label": options.label})
+    return Awaited("names+token_messages", {"LABEL": text(options.label)}, exact,
+                   f"messages with the label {options.label}", "no_request", {"label": options.label})
 
 
 def exact(steps: List[Step]) -> Request:

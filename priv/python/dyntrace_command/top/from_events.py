@@ -14,7 +14,7 @@ MOST = 200
 class Counted(Frames):
     """The sums of the events since the previous frame."""
 
-    program = "names+counted"
+    program = "names+event_sums"
     words = {"MOST": str(MOST)}
     columns = COUNTED
     keys = {"r": "run", "i": "io", "s": "sent", "m": "received", "g": "gc"}

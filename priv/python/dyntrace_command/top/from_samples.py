@@ -34,7 +34,7 @@ class Process(NamedTuple):
 class Sampled(Frames):
     """The latest sample of the top processes."""
 
-    program = "names+sampled"
+    program = "names+process_samples"
     columns = SAMPLED
     keys = {"r": "reductions", "l": "queue", "m": "memory", "g": "growth"}
     help = "q quits; sort by: r reductions, l queue length, m memory, g growth"
