@@ -89,7 +89,7 @@ cases() ->
      {busy_schedulers, medium, "the schedulers are 93 % busy on average: processes that ran or could run waited for "
                                "50 % of that time (inferred)",
       [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
-     {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db lost its CPU during a garbage collection that took "
+     {lost_cpu, low, "the node is short of CPU: <0.90.0> shop_db lost its CPU during a garbage collection that took "
                      "237 ms for 609 words (inferred)",
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 237 * ?MS, 609)]},
      {long_wait, low, "<0.90.0> a:b/1 waited 200 ms for a scheduler (inferred), the longest such wait",

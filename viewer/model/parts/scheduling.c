@@ -17,6 +17,8 @@ enum {
     /* A longer first run that no sample confirms is discarded: the process has probably made itself
        sensitive, so that no more of its events are recorded. */
     FIRST_RUN_NS = 1000 * 1000 * 1000,
+    /* For each message in the queue, a collection reads as many words, each elsewhere in memory. */
+    WORDS_OF_MESSAGE = 10,
 };
 
 /* Of a process. */
@@ -28,6 +30,7 @@ struct run_state {
     bool is_displaced;     /* another process has run in its place, so it may have stopped */
     bool ignores_messages; /* it does not run, and messages do not wake it */
     bool is_seen;          /* a sample has seen it run */
+    uint64_t queue;        /* messages in its queue in the last sample */
     unsigned losses;       /* the number of losses of the node that its state reflects */
     int64_t runnable;      /* ns that it has waited for a scheduler, without the current interval */
 };
@@ -279,6 +282,7 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
     if (!p || p->has_exited)
         return;
     p->run_state->is_seen |= strcmp(e->state, "running") == 0;
+    p->run_state->queue = e->queue;
     if (!is_suspended && strcmp(e->state, "waiting") != 0)
         return;
     settle(p);
@@ -295,10 +299,12 @@ static void sampled(struct node *node, const struct dt_process_sample *e) {
 
 /* -- Garbage collection ------------------------------------------------------------- */
 
-/* The longest expected duration, by the words that it may have read or written. A minor collection
-   does not touch the old heap, except for the words that it moves there. */
-static int64_t explained(const struct heap *before, const struct heap *after, bool is_major) {
-    uint64_t words = before->heap + after->heap + after->reclaimed;
+/* The longest expected duration, by the words that it may have read or written, and the messages in
+   the queue. A minor collection does not touch the old heap, except for the words that it moves
+   there. */
+static int64_t explained(const struct run_state *of, const struct heap *after, bool is_major) {
+    const struct heap *before = &of->at_gc_start;
+    uint64_t words = before->heap + after->heap + after->reclaimed + of->queue * WORDS_OF_MESSAGE;
 
     if (!before->heap && !after->heap)
         return 0;
@@ -337,7 +343,7 @@ static void gc_end(struct node *node, const char *pid, bool is_major, const stru
     change(p, p->run_state->before_gc,
            &(struct ending){.time = p->node->world->now,
                             .heap = *heap,
-                            .explained = explained(&p->run_state->at_gc_start, heap, is_major)});
+                            .explained = explained(p->run_state, heap, is_major)});
 }
 
 #define WORDS(e, reclaimed_)                                                                       \

@@ -96,7 +96,7 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
 
     dt_find(
         summary, DT_RULE_lost_cpu, DT_LOW, row->actor,
-        "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
+        "the node is short of CPU: %s lost its CPU during a garbage collection that took %s for "
         "%" PRIu64 " words (inferred)",
         name, dt_show_ns(row->ns).text, words);
 }
