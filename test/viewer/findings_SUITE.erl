@@ -14,7 +14,7 @@ suite() ->
 
 all() ->
     [rules, not_found, storm_at_a_listener, suspended_first, loop_is_reported_once, results, kinds_of_crashes,
-     worst_crashes_first, ends_of_otp, parts_of_calls, few_calls, next_is_said_once, idle_node, nodes_that_call,
+     worst_crashes_first, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call,
      planted, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
@@ -325,6 +325,27 @@ parts_of_calls(Config) ->
     ?assertEqual([{low, "<0.90.0> shop_db: callers waited 44.0 ms (median of 20 calls): 0 in its mailbox, 44.0 ms "
                         "while it waited for a scheduler, 10.0 µs for its work, 1 ns until it replied later (median "
                         "of each, inferred)"}], Found(44 * ?MS, 0)).
+
+%% The last server of a chain is the cause.
+chain(Config) ->
+    Run = fun(At, Pid, Type, In) -> {At, process_scheduled, #{pid => Pid, entry => In, type => Type}} end,
+    Call = fun(From, Ref) ->
+                   lists:flatten(io_lib:format("{'$gen_call',{~s,#Ref<0.0.0.~b>},get}", [From, Ref]))
+           end,
+    Reply = fun(Ref) -> lists:flatten(io_lib:format("{#Ref<0.0.0.~b>,ok}", [Ref])) end,
+    Calls = [begin
+                 At = N * 100 * ?MS,
+                 Done = At + 15 * ?MS,
+                 [send(At, ?B, ?A, Call(?B, N)), Run(At + 1, ?A, "in", "gen_server:loop/7"),
+                  send(At + 2, ?A, ?C, Call(?A, 1000 + N)), Run(At + 3, ?A, "out", "gen:do_call/4"),
+                  Run(At + 3, ?C, "in", "gen_server:loop/7"), send(Done, ?C, ?A, Reply(1000 + N)),
+                  Run(Done + 1, ?C, "out", "gen_server:loop/7"), Run(Done + 2, ?A, "in", "gen:do_call/4"),
+                  send(Done + 3, ?A, ?B, Reply(N)), Run(Done + 4, ?A, "out", "gen_server:loop/7")]
+             end || N <- lists:seq(1, 12)],
+    Report = report([identity(0, ?A, "fs_front"), identity(0, ?C, "fs_db"), Calls], Config),
+    [{high, "<0.92.0> fs_db: callers waited 15.0 ms" ++ _}, {low, "<0.90.0> fs_front: callers waited " ++ Front}] =
+        found(slow_server, Report),
+    ?assertNotEqual(nomatch, string:find(Front, "; most of its work is waiting for <0.92.0> fs_db")).
 
 %% A few calls have no percentile.
 few_calls(Config) ->

@@ -10,6 +10,8 @@ struct served {
     struct dt_actor *server;
     uint64_t count, timeouts, downs;
     struct dt_quantiles took, queued, runnable, worked, deferred;
+    struct served *waits_for; /* another server, for whose replies it waits most of its work */
+    bool holds_up;            /* another slow server waits for this one */
 };
 
 static void served_free(void *data) {
@@ -47,6 +49,20 @@ static GHashTable *served_by_server(const struct dt_summary *summary) {
         dt_quantiles_merge(&served->worked, &row->worked);
     }
     return servers;
+}
+
+/* A server that calls another one works until the reply. */
+static void note_chains(const struct dt_summary *summary, GHashTable *servers) {
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_pair *row = g_ptr_array_index(rows, i);
+        struct served *caller = g_hash_table_lookup(servers, row->only ? row->only : row->from);
+
+        if (caller && row->to != caller->server && caller->worked.sum &&
+            row->took.sum >= caller->worked.sum / 2)
+            caller->waits_for = g_hash_table_lookup(servers, row->to);
+    }
 }
 
 static int slowest(const void *a, const void *b) {
@@ -135,6 +151,11 @@ static void add_slow(struct dt_summary *summary, const struct served *served,
         put_part(text, t->deferred, "until it replied later");
         g_string_append_printf(text, " (%s of each, inferred)", t->name);
     }
+    if (served->waits_for) {
+        g_autofree char *other = dt_actor_show_where(served->waits_for->server);
+
+        g_string_append_printf(text, "; most of its work is waiting for %s", other);
+    }
     dt_find(summary, DT_RULE_slow_server, severity, served->server, "%s", text->str);
 }
 
@@ -152,24 +173,33 @@ static struct time_of_calls longest_of(const struct served *served) {
 /* A server that replies later, such as a pool or a long poll, is not slow: what it waits for is
    unknown. A server that waited for a scheduler is not the cause. */
 static enum dt_severity severity_of(const struct served *served, const struct time_of_calls *t) {
-    if (is_most(served, &served->runnable))
+    bool is_queue =
+        t->queued != DT_NO_VALUE && t->queued / dt_limits.slow_server.queued_to_worked >= t->worked;
+
+    if (is_most(served, &served->runnable) || (served->waits_for && served->waits_for->holds_up))
         return DT_LOW;
-    return t->queued != DT_NO_VALUE &&
-                   t->queued / dt_limits.slow_server.queued_to_worked >= t->worked
-               ? DT_HIGH
-               : DT_MEDIUM;
+    return is_queue || served->holds_up ? DT_HIGH : DT_MEDIUM;
 }
 
-static bool is_slow(struct dt_summary *summary, const struct served *served) {
-    if (served->took.count < dt_limits.slow_server.calls || is_most(served, &served->deferred))
-        return false;
-    struct time_of_calls usual = served->took.count >= DT_P99_NUMBERS
-                                     ? share_of(served, "p99", 0.99)
-                                     : share_of(served, "median", 0.5);
-    if (usual.took < dt_limits.slow_server.call)
-        return false;
-    add_slow(summary, served, severity_of(served, &usual), &usual);
-    return true;
+static struct time_of_calls usual_of(const struct served *served) {
+    return served->took.count >= DT_P99_NUMBERS ? share_of(served, "p99", 0.99)
+                                                : share_of(served, "median", 0.5);
+}
+
+static bool is_slow(const struct served *served) {
+    return served->took.count >= dt_limits.slow_server.calls &&
+           !is_most(served, &served->deferred) &&
+           usual_of(served).took >= dt_limits.slow_server.call;
+}
+
+/* In a chain of slow servers the last one is the cause. The others are slow because of it. */
+static void note_causes(const GPtrArray *rows) {
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct served *served = g_ptr_array_index(rows, i);
+
+        if (served->waits_for && is_slow(served) && is_slow(served->waits_for))
+            served->waits_for->holds_up = true;
+    }
 }
 
 /* A single slow call says nothing of the others; the server may have just started. */
@@ -185,13 +215,18 @@ static bool has_slow_call(struct dt_summary *summary, const struct served *serve
 static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
     uint64_t slow = 0, single = 0, most = dt_limits.slow_server.per_rule;
 
+    note_causes(rows);
     for (unsigned i = 0; i < rows->len; i++) {
         const struct served *served = g_ptr_array_index(rows, i);
 
-        if (slow < most && is_slow(summary, served))
+        if (slow < most && is_slow(served)) {
+            struct time_of_calls usual = usual_of(served);
+
+            add_slow(summary, served, severity_of(served, &usual), &usual);
             slow++;
-        else if (single < most && has_slow_call(summary, served))
+        } else if (single < most && has_slow_call(summary, served)) {
             single++;
+        }
     }
 }
 
@@ -252,6 +287,7 @@ void dt_find_in_messages(struct dt_summary *summary) {
     g_autoptr(GHashTable) servers = served_by_server(summary);
     g_autoptr(GPtrArray) rows = slowest_first(servers);
 
+    note_chains(summary, servers);
     busiest(summary, servers);
     failures(summary, rows);
     slow_servers(summary, rows);
