@@ -14,9 +14,10 @@ suite() ->
 
 all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output, unknown_is_null,
-     token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls, spans, counters, log,
-     other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded,
-     circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
+     token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls, spans,
+     counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text,
+     rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
+     parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
