@@ -229,7 +229,7 @@ results(Config) ->
                in(20, pid(20)), exited(120, pid(20), "{done,1}")],
     ?assertEqual([], found(all, report([Results, named(0, ?A, "job_runner", "register")], Config))),
     Crashed = fun(Events) -> found(crashes, report([Results, Events], Config)) end,
-    ?assertMatch([{high, "<0.131.0> a:b/1 crashed: {done,2}; 1 linked process ended with it"}, _],
+    ?assertMatch([{high, "<0.131.0> a:b/1 crashed: {done,2}; 1 linked process ended with it"}],
                  Crashed([spawned(1, pid(31), ?C), Link(31), exited(200, pid(31), "{done,2}"),
                           exited(210, ?A, "{done,2}")])),
     [?assertEqual([{high, lists:concat(["<0.130.0> a:b/1 crashed: ", Reason])}],
