@@ -278,7 +278,7 @@ class Frames(unittest.TestCase):
     def setUp(self) -> None:
         node = mock.Mock()
         node.show.return_value = "shop@vm (1)"
-        self.top = Counted(node, None)
+        self.top = Counted(node, None, False)
 
     def after(self, line: Line) -> bool:
         """Feeds the line and returns whether a frame is due."""
@@ -305,15 +305,37 @@ class SampledFrames(unittest.TestCase):
         self.now = 100.0
         node = mock.Mock()
         node.show.return_value = "shop@vm (1)"
-        self.top = Sampled(node, "growth")
+        self.top = Sampled(node, "growth", False)
         self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
         clock = mock.patch("dyntrace_command.top.from_samples.time.monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
 
-    def sample(self, pid: str, memory: int) -> None:
+    def sample(self, pid: str, memory: int, reductions: int = 1000) -> None:
         """Feeds an event of a sample."""
-        self.top.take(Line(["sample", pid, "3", str(memory), "1000", "gen_server:loop/7", "waiting"], {}))
+        self.top.take(Line(["sample", pid, "3", str(memory), str(reductions), "gen_server:loop/7", "waiting"], {}))
+
+    def frame(self) -> List[str]:
+        """Returns the PIDs of the frame that is due."""
+        self.now += QUIET
+        rows = self.top.lines(9)[2:] if self.top.due() else []
+        return [word for row in rows for word in row.split() if word[0] == "<"]
+
+    def test_first_sample(self) -> None:
+        """A frame without reductions says nothing if there was no sample before."""
+        self.sample("<0.1.0>", 1000, 0)
+        self.assertEqual([], self.frame())
+        self.sample("<0.1.0>", 1000, 0)
+        self.assertEqual(["<0.1.0>"], self.frame())
+
+    def test_own(self) -> None:
+        """The processes of dyntrace are shown on request."""
+        self.top.take(Line(["name", "<0.2.0>", "dyntrace_ports:ports/2", ""], {}))
+        for own, pids in ((False, ["<0.1.0>"]), (True, ["<0.1.0>", "<0.2.0>"])):
+            self.top.own = own
+            for pid in ("<0.1.0>", "<0.2.0>"):
+                self.sample(pid, 1000)
+            self.assertEqual(pids, self.frame())
 
     def test_whole_when_quiet(self) -> None:
         """A frame is due once, when the sample's events stop arriving, and never without a sample."""

@@ -12,8 +12,25 @@ const struct dt_rule dt_rules[DT_RULES] = {
 #include "summary/findings/rules.def"
 };
 
+/* Whether the process belongs to dyntrace. */
+static bool is_own(const struct dt_actor *actor) {
+    static const char prefix[] = "dyntrace_";
+    const char *name = actor->process ? actor->process->name : actor->name;
+    const char *initial = actor->process ? actor->process->initial : actor->initial;
+
+    return g_str_has_prefix(name, prefix) || g_str_has_prefix(initial, prefix);
+}
+
+/* What the processes of dyntrace do is no finding about the node, unless they crash. */
+static bool is_left_out(enum dt_rule_number rule, const struct dt_actor *actor) {
+    return actor && !actor->is_sum && rule != DT_RULE_crashes && rule != DT_RULE_restarts &&
+           is_own(actor);
+}
+
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
              struct dt_actor *actor, const char *format, ...) {
+    if (is_left_out(rule, actor))
+        return;
     va_list args;
     va_start(args, format);
     struct dt_finding finding = {.severity = severity,

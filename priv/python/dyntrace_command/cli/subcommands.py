@@ -146,7 +146,8 @@ SUBCOMMANDS = {
                  help="the column to sort by (default: reductions; with --exact, run)"),
         argument("--rows", type=arguments.rows, metavar="N", help="number of rows (default: the terminal's, else 20)"),
         argument("--exact", action="store_true", help="count every event instead of sampling: run time, messages, "
-                 "garbage collections. A busy node may lose half of its throughput during that time")],
+                 "garbage collections. A busy node may lose half of its throughput during that time"),
+        argument("--own", action="store_true", help="also show the processes of dyntrace")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,

@@ -24,7 +24,7 @@ def top(options: argparse.Namespace) -> None:
     kind = KINDS[options.exact]
     with Bpftrace(node, kind.program, **kind.words) as bpftrace, Interrupted() as interrupted, \
             Screen(options.rows, kind.help) as screen:
-        frames = kind(node, options.sort)
+        frames = kind(node, options.sort, options.own)
         # The time starts with the first frame: bpftrace takes seconds to attach.
         end = None
         while not interrupted.happened.is_set() and (end is None or time.monotonic() < end):

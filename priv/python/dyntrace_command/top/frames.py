@@ -19,8 +19,9 @@ class Frames:
     keys: Dict[str, str] = {}
     help = ""
 
-    def __init__(self, node: Node, sort: Optional[str]) -> None:
-        self.node, self.sort = node, sort or next(iter(self.columns))
+    def __init__(self, node: Node, sort: Optional[str], own: bool) -> None:
+        """`own`: also show the processes of dyntrace."""
+        self.node, self.sort, self.own = node, sort or next(iter(self.columns)), own
         self.names = Names()
         # Seconds since bpftrace attached; number of complete frames; whether the node has sent anything.
         self.seconds = self.count = 0
@@ -44,6 +45,10 @@ class Frames:
     def lines(self, rows: int) -> List[str]:
         """Returns the lines of the frame that is due."""
         raise NotImplementedError
+
+    def is_shown(self, pid: str) -> bool:
+        """Returns whether a process belongs to the node, or those of dyntrace are shown, too."""
+        return self.own or not self.names.of.get(pid, "").startswith("dyntrace_")
 
     def head(self, text: str) -> List[str]:
         """Returns the first two lines: the node, and the column titles."""

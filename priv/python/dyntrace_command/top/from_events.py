@@ -20,8 +20,8 @@ class Counted(Frames):
     keys = {"r": "run", "i": "io", "s": "sent", "m": "received", "g": "gc"}
     help = "q quits; sort by: r run time, i dirty I/O, s sent, m received, g GC"
 
-    def __init__(self, node: Node, sort: Optional[str]) -> None:
-        super().__init__(node, sort)
+    def __init__(self, node: Node, sort: Optional[str], own: bool) -> None:
+        super().__init__(node, sort, own)
         # The frame being received, and the last complete one.
         self.coming: Dict[str, Dict[str, int]] = {}
         self.maps: Dict[str, Dict[str, int]] = {}
@@ -50,7 +50,9 @@ class Counted(Frames):
         lines = self.head(f"{len(pids)} {more}processes: run {total['run'] / 1000:.0f} ms, "
                           f"dirty I/O {total['io'] / 1000:.0f} ms, {total['sent']} messages sent, "
                           f"{total['received']} received, GC {total['gc'] / 1000:.0f} ms")
-        for pid in sorted(pids, key=lambda pid: (-value(self.sort, pid), -value("run", pid), pid))[:rows]:
+        leading = sorted(filter(self.is_shown, pids),
+                         key=lambda pid: (-value(self.sort, pid), -value("run", pid), pid))
+        for pid in leading[:rows]:
             numbers = "".join(f"{value(name, pid):>10}" for name in self.columns)
             lines.append(f"{numbers}  {self.names.show(pid)}")
         return lines

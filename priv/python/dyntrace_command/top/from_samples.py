@@ -39,8 +39,8 @@ class Sampled(Frames):
     keys = {"r": "reductions", "l": "queue", "m": "memory", "g": "growth"}
     help = "q quits; sort by: r reductions, l queue length, m memory, g growth"
 
-    def __init__(self, node: Node, sort: Optional[str]) -> None:
-        super().__init__(node, sort)
+    def __init__(self, node: Node, sort: Optional[str], own: bool) -> None:
+        super().__init__(node, sort, own)
         # The sample being received, the last complete one, and the counters; the reductions of the last two samples.
         self.coming: Dict[str, Process] = {}
         self.processes: Dict[str, Process] = {}
@@ -76,15 +76,17 @@ class Sampled(Frames):
     def whole(self) -> bool:
         if not self.coming or time.monotonic() < min(self.latest + QUIET, self.first + LONGEST):
             return False
+        is_first = not self.processes
         self.processes, self.coming = self.coming, {}
         self.before, self.reductions = self.reductions, self.counters.get("reductions")
-        return True
+        # The first sample of a node has no reductions, because it has no previous sample.
+        return not is_first or any(process.reductions for process in self.processes.values())
 
     def lines(self, rows: int) -> List[str]:
         lines = self.head(", ".join(self.node_state()))
         column = list(self.columns).index(self.sort)
         leading = sorted(self.processes.items(), key=lambda item: (-int(item[1][column]), -item[1].reductions, item[0]))
-        shown = [(self.names.show(pid), process) for pid, process in leading[:rows]]
+        shown = [(self.names.show(pid), process) for pid, process in leading if self.is_shown(pid)][:rows]
         width = min(WIDEST, max((len(name) for name, _ in shown), default=0))
         for name, process in shown:
             growth = ("-" if process.growth < 0 else "+" if process.growth else "") + size(abs(process.growth))
