@@ -18,7 +18,7 @@ all() ->
      supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
-                                                      collections_of_processes_to_come, handle_held,
+                                                      collections_of_processes_to_come, checked_late, handle_held,
                                                       session_destroyed]].
 
 %% -- Nothing is set twice --------------------------------------------------------------------
@@ -390,6 +390,30 @@ collections_of_processes_to_come(Config) ->
     call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(test_theirs)]) end),
     until_following(processes, [garbage_collection], Config),
     _ = test_bpftrace:stop(Consumer).
+
+%% All processes are asked for their flags. One of them answers only when its driver returns.
+checked_late(Config) ->
+    Folder = test_driver:build(?config(priv_dir, Config)),
+    Sleeper = call(Config, fun() ->
+                                   Self = self(),
+                                   Pid = spawn(fun() -> sleep_in_driver(Self, Folder) end),
+                                   receive {Pid, sleeps} -> Pid end
+                           end),
+    start([{interval, 10}], Config),
+    Consumer = attach([gc_major_start], Config),
+    until_flags(new, [garbage_collection], Config),
+    true = call(Config, fun() -> exit(Sleeper, kill) end),
+    _ = test_bpftrace:stop(Consumer).
+
+sleep_in_driver(To, Folder) ->
+    ok = test_driver:load(Folder, output),
+    Port = test_driver:open(output),
+    To ! {self(), sleeps},
+    sleep_in(Port).
+
+sleep_in(Port) ->
+    ok = test_driver:sleep(Port, 3000),
+    sleep_in(Port).
 
 withheld(Theirs, Config) ->
     keep_log(Config),
