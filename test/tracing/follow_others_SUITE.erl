@@ -391,29 +391,24 @@ collections_of_processes_to_come(Config) ->
     until_following(processes, [garbage_collection], Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% All processes are asked for their flags. One of them answers only when its driver returns.
+%% The worker gets the result of a slow check between two polls.
 checked_late(Config) ->
-    Folder = test_driver:build(?config(priv_dir, Config)),
-    Sleeper = call(Config, fun() ->
-                                   Self = self(),
-                                   Pid = spawn(fun() -> sleep_in_driver(Self, Folder) end),
-                                   receive {Pid, sleeps} -> Pid end
-                           end),
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
     until_flags(new, [garbage_collection], Config),
-    true = call(Config, fun() -> exit(Sleeper, kill) end),
+    _ = call(Config, fun() -> sys:replace_state(dyntrace_autotracer, fun checks_slowly/1) end),
+    until_flags(new, [], Config),
+    call(Config, fun() -> test_checker ! end_check end),
+    until_flags(new, [garbage_collection], Config),
     _ = test_bpftrace:stop(Consumer).
 
-sleep_in_driver(To, Folder) ->
-    ok = test_driver:load(Folder, output),
-    Port = test_driver:open(output),
-    To ! {self(), sleeps},
-    sleep_in(Port).
-
-sleep_in(Port) ->
-    ok = test_driver:sleep(Port, 3000),
-    sleep_in(Port).
+%% In the worker: its state, in which no other session had the flag, with a check that has not ended.
+checks_slowly(State) ->
+    GcFlag = 7,
+    free = element(GcFlag, State),
+    {Pid, Ref} = spawn_monitor(fun() -> receive end_check -> exit({taken, false}) end end),
+    true = register(test_checker, Pid),
+    setelement(GcFlag, State, {checking, Pid, Ref}).
 
 withheld(Theirs, Config) ->
     keep_log(Config),
