@@ -4,46 +4,48 @@ REBAR    ?= rebar3
 LIB      := _build/default/lib/dyntrace
 DEMO     := _build/demo
 BENCH    := _build/bench
-# A node of the stock VM with this build on its path.
+# A node on the stock VM with this build in its code path.
 ERL      := erl -noinput -pa $(LIB)/ebin
 
-# Makefiles of folders print what they make, not where they are.
+# The makefiles of folders print what they build, not which directory they enter.
 MAKEFLAGS += --no-print-directory
 
-# What each target needs on the machine. tools/deps knows the packages.
+# What each target needs on the machine. tools/deps maps each need to its packages.
 BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
-# The plugin for babeltrace2, which a build without these leaves out.
+# For the babeltrace2 plugin. A build without these skips it.
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
-DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) bpftrace lttng babeltrace2
-CHECK_NEEDS := $(DEMO_NEEDS) ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test proper \
-               ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               gnuplot musl-gcc
+DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
+CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
+               proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
+               groff musl-gcc
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
-BENCH_NEEDS := $(DEMO_NEEDS) bt2 perf runtime_tools gnuplot python3
+BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
-# The services of other people that test/systems observes.
+# The third-party services that test/systems observes.
 SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika
 ARM64_NEEDS := debootstrap qemu-aarch64-static
-# Other releases compile with gcc only. What reads the pictures, in programs of JavaScript, is the same everywhere.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc gnuplot,$(CHECK_NEEDS))
+# On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
+# the same on every release.
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
-               mypy pylint
+               mypy pylint shellcheck node npm
 
 .DEFAULT_GOAL := all
 
 help: ## print this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
 
 all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the commands)
 	@$(MAKE) -C c_src
 	@$(MAKE) -C viewer
+	@$(MAKE) -C scripts
 	@tools/build $(LIB)
 
-# `dyntrace load` takes this build into containers with musl, such as those of Alpine's images. Of this system's headers
-# it sees those of USDT alone, which are the same for every C library.
+# `dyntrace load` copies this build into containers with musl, such as Alpine's. Of the system's headers, it sees only
+# the USDT headers, which are the same for every C library.
 MUSL := $(CURDIR)/_build/musl
 MUSL_BUILD := $(CURDIR)/priv/builds/musl
 musl: SDT = $(shell printf '\043include <sys/sdt.h>\n' | $(CC) -E -x c - | sed -n 's/^. 1 "\(.*sys\)\/sdt.h".*/\1/p')
@@ -52,20 +54,20 @@ musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@ln -sf $(SDT)/sdt.h $(SDT)/sdt-config.h $(MUSL)/include/sys
 	@$(MAKE) -C c_src CC=musl-gcc LTTNG=no OBJ=$(MUSL)/obj PRIV=$(MUSL_BUILD) CPPFLAGS='-isystem $(MUSL)/include'
 
-demo: deps-demo all ## trace a small live system, print its events as a story (VERBOSE=1: every event), make pictures
+demo: deps-demo all ## record a small live system, narrate its events (VERBOSE=1: print all), render the recording
 	@mkdir -p $(DEMO)
 	@erlc -o $(DEMO) demo/*.erl test/support/*.erl
 	$(ERL) -pa $(DEMO) -s dyntrace_demo main
 
-# Suites build the library again and again, in folders of their own. With ccache, if it is there, each source is
-# compiled once. The links in Debian's /usr/lib/ccache lack compilers that were installed after it, so these are made
-# here. Unless told otherwise, ccache counts the folder as a difference if there is debugging information, and the
-# locale, in which a compiler warns: mix is run in one of its own. And it preprocesses each source before it compiles
-# it, unless it takes the headers from the compiler's list (CCACHE_DEPEND).
+# Suites build the library many times, in separate folders. If ccache is installed, each source is compiled only once.
+# The links are made here because Debian's /usr/lib/ccache lacks compilers that were installed after it. By default,
+# ccache includes the working directory (with debugging information) and the locale in its hash. The settings below turn
+# that off, because mix runs in its own locale. CCACHE_DEPEND takes the headers from the compiler's dependency list, so
+# ccache does not need to preprocess each source first.
 #
-# Suites start the host's command some hundred times. So its modules are compiled before, as in an installation, and
-# python3 is the program itself: a version manager's is a script, which takes longer than the command. A virtual
-# environment's is kept, since it is no script.
+# Suites start the host command hundreds of times. So its modules are compiled beforehand, as in an installation, and
+# python3 links to the real interpreter, because the wrapper script of a version manager takes longer than the command.
+# The python3 of a virtual environment is used as it is, because it is not a script.
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 compiled = umask 022 && python3 -IS -m compileall -q '$(1)'
@@ -93,34 +95,34 @@ check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: onl
 	$(if $(SUITES),tools/apart $(REBAR) ct --suite $(call suites,$(SUITES)),\
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
-# The folders of suites that run one after the other. `make check` runs the lanes side by side, .ci/run one per job.
+# The folders whose suites run one after the other. `make check` runs the lanes in parallel, .ci/run runs one per job.
 LANES := builds pictures command library nodes
 LANE_builds := test/build
 LANE_pictures := test/viewer
 LANE_command := test/command
-LANE_library := test/library test/scripts
+LANE_library := test/library test/compat test/scripts
 LANE_nodes = $(filter-out $(foreach lane,$(filter-out nodes,$(LANES)),$(LANE_$(lane))),$(SUITE_FOLDERS))
 
 $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
 
-# Suites that attach no consumer and build little, for a first answer: half of its time is that of the viewer's model.
+# Suites for a quick check: they attach no consumer and build little. Half of the time goes to viewer_model.
 FAST_SUITES := catalogue command_units dyntrace records report start
 check-fast: export DYNTRACE_CASES ?= 2000
 check-fast: deps-fast cached all ## run the suites that need no tracer, in two minutes
 	REBAR=$(REBAR) tools/lanes $(call suites,viewer_model) $(call suites,$(FAST_SUITES))
 
-# usdt,lttng -> test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 takes them. Paths are taken, too, and a
-# folder is all of its suites.
+# Expands usdt,lttng to test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 expects. A path also works, and a
+# folder expands to all of its suites.
 comma := ,
 empty :=
 suites = $(subst $(empty) ,$(comma),$(foreach name,$(subst $(comma), ,$(1)),$(call suite,$(name))))
 suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
              $(basename $(wildcard test/*/$(patsubst %_SUITE,%,$(notdir $(1)))_SUITE.erl)),\
              $(error no suite is named $(1)))
-# Neither what needs the virtual machine or packaged services, nor the soak.
+# Excludes the suites that need the virtual machine or packaged services, and the soak test.
 SUITE_FOLDERS := $(filter-out test/vm test/systems test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
-# The names of the suites of folders.
+# The names of the suites in these folders.
 named = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(1)))))
 ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 
@@ -138,8 +140,8 @@ RELEASES := bookworm trixie forky
 
 check-matrix: $(addprefix check-on-,$(RELEASES)) ## run the suites on OTP 25, 27 and 29 (root; makes chroots)
 
-# check-on-trixie: all of its suites; check-on-trixie-library: those of a lane; check-on-trixie-sessions: again, with
-# trace sessions.
+# check-on-trixie runs all suites of the release, check-on-trixie-library those of one lane, and
+# check-on-trixie-sessions the suites that run again with trace sessions.
 check-on-%: deps-matrix
 	tools/apart tools/matrix $(firstword $(subst -, ,$*)) $(or $(word 2,$(subst -, ,$*)),check)
 
@@ -147,29 +149,29 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# The bench, the builds of build_SUITE and native_SUITE, the races of threads_SUITE, the viewer's model and the
-# attacks on the command depend on neither.
-# These read pictures and manifests with programs of JavaScript.
+# That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
+# of the viewer's model, and the attacks on the command.
+# Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build native threads viewer_model $(READING_SUITES),\
-                              $(ALL_SUITES))
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
+                              $(READING_SUITES),$(ALL_SUITES))
 
-# Those of one lane, if LANE is set.
+# With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
 check-release: build
 	$(REBAR) ct $(if $(CASES),--case $(CASES)) \
 	  --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
 
-# The build with the cache of compilers, which the jobs of .ci/run share.
+# Builds with the compiler cache, which the jobs of .ci/run share.
 build: deps-release cached
 	$(MAKE) all
 
-# The lanes of a release share this by their chroot (tools/debian).
+# The lanes of a release share this result in their chroot (tools/debian).
 build-tests: build check-docs
 	$(REBAR) ct --compile_only
 
-# Again, with trace sessions (OTP 27 and later).
+# Runs suites again, with trace sessions (OTP 27 and later).
 check-sessions:
 	DYNTRACE_SESSIONS=true $(MAKE) check-release SUITES='$(SESSION_SUITES)'
 
@@ -194,7 +196,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  $(REBAR) ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
-# One of the parts, which the jobs of .ci/run share out.
+# One part of the suites. The jobs of .ci/run divide the parts among themselves.
 $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
 	$(MAKE) check-sanitize SUITES='$(SANITIZE_$*)'
 
@@ -202,21 +204,23 @@ $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
                     counters process_samples log load tools recipes upgrade annotation viewer
 
-check-busy: deps-check all ## run the suites that attach consumers ten times beside a busy core (RUNS=3, SUITES=...)
+check-busy: deps-check all ## run the suites that attach consumers ten times while a core is busy (RUNS=3, SUITES=...)
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
-# The files that are generated from the catalogue and from the rules of the findings, each with its tool.
-GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset docs/findings.md:tools/findings_md
+# The files that are generated from the catalogue and from the rules of the findings, each with its generator.
+GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset \
+             docs/findings.md:tools/findings_md \
+             priv/python/dyntrace_command/common/event_groups.py:tools/event_groups
 
-# OTP_LTTNG is the folder of an OTP that was built with LTTng, and not older than the one of this build: measures OTP's
-# own tracer, too, for two minutes at most.
-bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=ports)
+# OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
+# set, the bench also measures OTP's own tracer, for at most two minutes.
+bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=latency)
 	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
 	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
 	  echo "OTP's own tracer could not be measured" >&2)
 	$(ERL) +Bd -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
-# What the bench runs RabbitMQ by.
+# The modules with which the bench runs RabbitMQ.
 OBSERVING := packaged packaged_rabbitmq place client observed
 
 bench-built:
@@ -224,7 +228,6 @@ bench-built:
 	erlc -pa $(BENCH) -o $(BENCH) bench/*.erl test/support/*.erl $(OBSERVING:%=test/systems/%.erl)
 	include=$$(erl -noinput -eval 'io:put_chars(filename:join(code:root_dir(), "usr/include")), halt().') && \
 	$(CC) -O2 -shared -fPIC -isystem "$$include" -o $(BENCH)/dyntrace_floor.so bench/dyntrace_floor.c
-	$(CC) -O2 -shared -fPIC -o $(BENCH)/lttng_plugins.so bench/lttng_plugins.c -llttng-ust
 
 page: deps-page ## generate the page's template, priv/babeltrace2/page.html, from viewer/page/browser
 	tools/page > priv/babeltrace2/page.html.new && mv priv/babeltrace2/page.html.new priv/babeltrace2/page.html
@@ -233,9 +236,9 @@ check-page: deps-page
 	@tools/page | cmp - priv/babeltrace2/page.html || \
 	  { echo "priv/babeltrace2/page.html is stale: run 'make page'"; exit 1; }
 
-# RECORDING is a folder of LTTng, the one that the demo leaves if none is given.
+# RECORDING is the folder of an LTTng recording, by default the one that the demo leaves.
 RECORDING ?= $(DEMO)/recording
-screenshot: deps-page all ## make docs/page.png, a picture of a page (RECORDING=folder)
+screenshot: deps-page all ## make docs/page.png, a screenshot of a page (RECORDING=folder)
 	@mkdir -p _build/page
 	babeltrace2 --plugin-path=priv/babeltrace2 $(RECORDING) \
 	  --component=page:sink.dyntrace.html --params='path="_build/page/page.html"'
@@ -246,34 +249,47 @@ check-docs: all
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
 	done
 
-docs: all ## generate docs/PROBES.md, docs/findings.md and SystemTap's tapset
+docs: all ## generate the files that repeat the catalogue or the rules of the findings
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
-# The command of the host, with what it needs there: no Erlang. PREFIX must not be this folder.
+# The host command with everything it needs on the host, which does not include Erlang. PREFIX must not be this folder.
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
-PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt')
-# The library for `dyntrace load`, as far as it is built.
+SHARE   := $(DESTDIR)$(PREFIX)/share
+PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv')
+# The builds of the library for `dyntrace load` that exist.
 LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
-install: ## install the command `dyntrace` with its scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+VERSION  = $(shell sed -n 's/.*{vsn, "\(.*\)"}.*/\1/p' src/dyntrace.app.src)
+install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
+	@$(MAKE) -C scripts
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
+	install -m 644 src/dyntrace.app.src $(SHIPPED)
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
 	for file in $(PACKAGE) $(LOADED); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
-	! command -v python3 >/dev/null || { $(call compiled,$(SHIPPED)/python); }
+	$(call compiled,$(SHIPPED)/python)
 	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
-	install -D -m 644 priv/share/dyntrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dyntrace.1
-	install -D -m 644 priv/share/dyntrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dyntrace
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
+	umask 022 && tools/from_parser priv/share/dyntrace.1.in > $(SHARE)/man/man1/dyntrace.1
+	sed -i '/^\.TH/s/ dyntrace / "dyntrace $(VERSION)" /' $(SHARE)/man/man1/dyntrace.1
+	umask 022 && tools/from_parser priv/share/dyntrace.bash.in > $(SHARE)/bash-completion/completions/dyntrace
 
-# The host's command and what else has types. The rest are small scripts.
+# The Python code with type hints: the host command, its tests and two tools. The rest is small scripts.
 COMMAND := priv/python/dyntrace_command
-PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports $(wildcard test/command/*.py)
+PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports tools/from_parser $(wildcard test/command/*.py)
 
-lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang-tidy, cppcheck, mypy, pylint, dialyzer
-	tools/line_length .
+# priv/bin/dyntrace is Python, but for its first lines.
+SHELL_SCRIPTS = $(shell grep -rlE --exclude-dir=_build --exclude-dir=deps '^\#!.*[/ ](ba)?sh$$' \
+                  .ci tools test examples) priv/share/dyntrace.bash.in
+JAVASCRIPT = $(shell find viewer test -name '*.js' -o -name '*.mjs' -o -name '*.css')
+
+lint: deps-lint deps-page all check-page ## run all linters and formatters: C, Python, shell, JavaScript, Erlang
+	tools/lines .
 	tools/links .
+	shellcheck $(SHELL_SCRIPTS)
+	node "$$(tools/npm tools/prettier)"/prettier/bin/prettier.cjs --log-level=warn --check $(JAVASCRIPT)
 	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
 	tools/imports $(COMMAND)
@@ -283,6 +299,10 @@ lint: deps-lint deps-page all check-page ## lines, includes, clang-format, clang
 	$(MAKE) -C viewer lint
 	$(REBAR) xref
 	$(REBAR) dialyzer
+
+compile_commands.json: all ## write the compilation database of the C sources, for clangd
+	@{ $(MAKE) -C c_src compile-commands; $(MAKE) -C viewer compile-commands; } | \
+	  sed '1s/^/[/; $$!s/$$/,/; $$s/$$/]/' > $@
 
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
@@ -295,11 +315,12 @@ deps-lint: deps-%:
 clean: ## remove all build results
 	$(MAKE) -C c_src clean
 	$(MAKE) -C viewer clean
-	rm -rf priv/beam priv/builds _build
+	$(MAKE) -C scripts clean
+	rm -rf priv/beam priv/builds _build compile_commands.json
 	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 
-.PHONY: help all build build-tests cached musl demo page check-page screenshot check $(addprefix check-,$(LANES)) \
-        check-arm64 check-busy check-fast check-matrix check-release check-sanitize check-sessions check-systems \
-        check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs install lint bench bench-built \
-        clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems \
-        deps-lint deps-bench deps-matrix
+.PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
+        $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
+        check-sessions check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs \
+        install lint bench bench-built clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast \
+        deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix

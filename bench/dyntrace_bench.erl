@@ -1,35 +1,23 @@
-%% Measures what an event costs, compared with other tracers, and what the application costs. `make bench` writes the
-%% tables to files.
+%% Measures the cost of an event, compared with other tracers, the cost for a real system, and the speed of the viewer.
+%% `make bench` writes the tables to a file.
 -module(dyntrace_bench).
 
 -export([main/0, otp/0]).
 
-%% Where a VM that was built with LTTng leaves its figures.
+%% The file with the figures of a VM that was built with LTTng.
 -define(OTP, "otp.figures").
 
--define(CHART, "bench/cost.svg").
--define(LTTNG_DOCUMENT, "docs/lttng.md").
-
 %% {Name, the module that measures it}, in the order of the results.
--define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {parts, dyntrace_bench_events},
-                 {latency, dyntrace_bench_latency},
-                 {throughput, dyntrace_bench_events}, {processes, dyntrace_bench_events},
-                 {messages, dyntrace_bench_events}, {ports, dyntrace_bench_events},
-                 {annotations, dyntrace_bench_events}, {sizes, dyntrace_bench_events},
-                 {hostile, dyntrace_bench_events}, {turns, dyntrace_bench_events},
-                 {polling, dyntrace_bench_polling}, {following, dyntrace_bench_polling},
-                 {identities, dyntrace_bench_polling}, {profile, dyntrace_bench_profile},
+-define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
+                 {annotations, dyntrace_bench_events}, {hostile, dyntrace_bench_events},
                  {viewer, dyntrace_bench_viewer}]).
 
-%% Measured only if they are named: no change of this project affects them.
--define(ON_REQUEST, [{settings, dyntrace_bench_settings}]).
-
-%% Makes all tables but those on request, or only the named ones, which then replace their sections.
+%% Makes all tables, or only the named ones, which then replace their sections.
 main() ->
     [Folder, Results | Names] = init:get_plain_arguments(),
     Tables = named(Names),
     ok = prepare(Folder),
-    %% A thread loads the provider; its tracepoints are listed after that.
+    %% A thread loads the provider; its tracepoints are listed afterwards.
     ok = test_wait:until("the provider is loaded", available,
                          fun() -> maps:get(lttng, maps:get(backends, dyntrace:info())) end),
     Consumers = dyntrace_bench_tracers:start(Folder),
@@ -43,14 +31,14 @@ main() ->
     halt().
 
 prepare(Folder) ->
-    [] = [error({not_found, Tool}) || Tool <- ["bpftrace", "perf", "gnuplot"], os:find_executable(Tool) =:= false],
+    [error({not_found, "bpftrace"}) || os:find_executable("bpftrace") =:= false],
     ok = dyntrace_floor:load(filename:join(Folder, "dyntrace_floor")),
     logger:set_primary_config(level, error).
 
 named([]) ->
     ?TABLES;
 named(Names) ->
-    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES ++ ?ON_REQUEST],
+    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES],
     [case lists:keyfind(Name, 1, Tables) of
          {_, Table} -> Table;
          false -> error({no_such_table, Name, [Known || {Known, _} <- Tables]})
@@ -65,16 +53,14 @@ written([], Measured, Results, Folder) ->
     {OtpTable, Otp} = otp_figures(Folder, Results),
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Measured]),
     [{system, System, _}, {events, Events, _} | Others] = Measured,
-    ok = dyntrace_bench_summary:chart(?CHART, maps:get(events, Figures), Otp),
-    ok = dyntrace_bench_results:write(Results, #{first => System, summary => dyntrace_bench_summary:table(Figures, Otp),
-                                                 chart => ?CHART,
-                                                 tables => [Events, OtpTable] ++ [Table || {_, Table, _} <- Others]}),
+    ok = dyntrace_bench_results:write(Results, [System, dyntrace_bench_summary:table(Figures, Otp), Events, OtpTable
+                                                 | [Table || {_, Table, _} <- Others]]),
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->
-    [ok = dyntrace_bench_results:replace(case Name of settings -> ?LTTNG_DOCUMENT; _ -> Results end, [Table])
-     || {Name, Table, _} <- Measured],
-    io:put_chars([["\n", dyntrace_bench_results:table(Table)] || {_, Table, _} <- Measured]).
+    Tables = [Table || {_, Table, _} <- Measured],
+    ok = dyntrace_bench_results:replace(Results, Tables),
+    io:put_chars([["\n", dyntrace_bench_results:table(Table)] || Table <- Tables]).
 
 %% -- A VM that was built with LTTng ----------------------------------------------------------
 
@@ -90,10 +76,10 @@ otp() ->
         ok = file:write_file(filename:join(Folder, ?OTP), term_to_binary({Table, Figures}))
     after dyntrace_bench_tracers:stop(Consumers)
     end,
-    %% It may still write a large term.
+    %% The VM may still be writing a large term.
     halt(0, [{flush, false}]).
 
-%% If it was not measured: its table of before, and no figures, since those of two runs are not compared.
+%% If it was not measured: its previous table and no figures, because figures of different runs are not compared.
 otp_figures(Folder, Results) ->
     case file:read_file(filename:join(Folder, ?OTP)) of
         {ok, Binary} -> binary_to_term(Binary);

@@ -1,8 +1,8 @@
 %% Figures of repeated measurements, and their texts.
 -module(dyntrace_bench_figures).
 
--export([rounds/0, in_turn/2, in_turn/3, medians/1, median/1, percentile/2, over/0, above/2, ended/2]).
--export([ns/1, count/1, ratio/1, percent/1, bytes/1]).
+-export([in_turn/2, in_turn/3, medians/1, percentile/2, over/0, above/2, ended/2]).
+-export([ns/1, count/1, ratio/1, percent/1]).
 
 -export_type([table/0, figures/0]).
 
@@ -12,19 +12,15 @@
 
 -define(ROUNDS, 5).
 
-%% Nothing is measured for longer.
+%% The maximal time of a measurement.
 -define(ENDED_MS, 120000).
 
-%% A measurement is repeated this many times.
--spec rounds() -> [pos_integer()].
-rounds() -> lists:seq(1, ?ROUNDS).
-
-%% The medians of what the function measures for each column, in rounds. Each round begins with another column, so that
-%% none is always measured after the same one.
+%% The medians of the function's figures for each column, in several rounds. Each round begins with another column, so
+%% that no column is always measured after the same one.
 -spec in_turn([Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
 in_turn(Columns, Measure) -> in_turn(?ROUNDS, Columns, Measure).
 
-%% The same, in so many rounds.
+%% The same, with this number of rounds.
 -spec in_turn(pos_integer(), [Column], fun((Column) -> [{Key, number()}])) -> #{Key => number()}.
 in_turn(Rounds, Columns, Measure) ->
     medians([Figure || Round <- lists:seq(1, Rounds), Column <- rotated(Round rem length(Columns), Columns),
@@ -36,17 +32,14 @@ rotated(N, Columns) ->
 
 -spec medians([{Key, number()}]) -> #{Key => number()}.
 medians(Figures) ->
-    maps:map(fun(_, Values) -> median(Values) end,
+    maps:map(fun(_, Values) -> percentile(50, lists:sort(Values)) end,
              maps:groups_from_list(fun({Key, _}) -> Key end, fun({_, Value}) -> Value end, Figures)).
 
--spec median([number(), ...]) -> number().
-median(Values) -> percentile(50, lists:sort(Values)).
-
-%% Of sorted values: the least one that so many percent of them do not exceed.
+%% The smallest of the sorted values that this percentage of them does not exceed.
 -spec percentile(number(), [number(), ...]) -> number().
 percentile(Percent, Sorted) -> lists:nth(max(1, ceil(length(Sorted) * Percent / 100)), Sorted).
 
-%% In nanoseconds: an operation that takes longer is not awaited, and has this figure.
+%% In nanoseconds: the figure of an operation that takes longer, which is not awaited.
 -spec over() -> float().
 over() -> 1.0e9.
 
@@ -57,8 +50,8 @@ above(Ns, Base) ->
         false -> over()
     end.
 
-%% The reason of a monitored process that measures and ends. Another reason than what it measured is an error of the
-%% caller's match; a process that hangs is one, too.
+%% The exit reason of a monitored process, which contains its measurement. The caller's match fails for any other
+%% reason, and for a process that hangs.
 -spec ended(pid(), reference()) -> term().
 ended(Pid, Ref) ->
     receive {'DOWN', Ref, process, Pid, Reason} -> Reason
@@ -90,7 +83,3 @@ ratio(Ratio) -> io_lib:format("~.2f", [Ratio]).
 
 -spec percent(number()) -> iodata().
 percent(Ratio) -> io_lib:format("~b %", [round(100 * Ratio)]).
-
--spec bytes(number()) -> iodata().
-bytes(Bytes) when Bytes == 0 -> "";
-bytes(Bytes) -> io_lib:format("~.1f MB", [Bytes / 1.0e6]).

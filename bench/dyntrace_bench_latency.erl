@@ -1,9 +1,9 @@
-%% How long a request takes while everything is recorded: not on average, but the slowest ones, too.
+%% The latency of requests while everything is recorded: not the average, but the percentiles up to the slowest.
 -module(dyntrace_bench_latency).
 
 -export([latency/1]).
 
-%% A gen_server that answers.
+%% A gen_server that replies.
 -export([init/1, handle_call/3, handle_cast/2]).
 
 -import(dyntrace_bench_figures, [in_turn/2, percentile/2, count/1]).
@@ -40,7 +40,7 @@ requests() ->
       fun() -> {ok, Server} = gen_server:start(?MODULE, [], []), Server end,
       fun(Server) -> gen_server:call(Server, request) end}].
 
-%% [{Percentile, nanoseconds}]. The times are kept outside of the heap, which would be collected meanwhile.
+%% [{Percentile, nanoseconds}]. The times are stored outside the heap, which would be collected meanwhile.
 timed(Answerer, Request, With) ->
     Times = atomics:new(?REQUESTS, []),
     Answering = Answerer(),

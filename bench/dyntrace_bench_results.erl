@@ -1,13 +1,11 @@
-%% Writes what was measured: a first table, a summary and a chart, then the other tables.
+%% Writes the results.
 -module(dyntrace_bench_results).
 
 -export([write/2, replace/2, earlier/2, table/1, line/1]).
 
--spec write(file:filename(), #{first := dyntrace_bench_figures:table(), summary := dyntrace_bench_figures:table(),
-                               chart := file:filename(), tables := [dyntrace_bench_figures:table() | binary()]}) -> ok.
-write(Results, #{first := First, summary := Summary, chart := Chart, tables := Tables}) ->
-    Picture = ["![Nanoseconds per trace event, by tracer, on a logarithmic scale](", filename:basename(Chart), ")\n\n"],
-    file:write_file(Results, [head(), table(First), table(Summary), Picture, [table(Table) || Table <- Tables]]).
+-spec write(file:filename(), [dyntrace_bench_figures:table() | binary()]) -> ok.
+write(Results, Tables) ->
+    file:write_file(Results, [head() | [table(Table) || Table <- Tables]]).
 
 %% Replaces the sections of these tables in a file.
 -spec replace(file:filename(), [dyntrace_bench_figures:table()]) -> ok.
@@ -20,7 +18,7 @@ replaced(Table = {Title, _, _, _}, Text) ->
     {Before, _, After} = divided(Title, Text),
     iolist_to_binary([Before, table(Table), After]).
 
-%% The section of a file that was measured in another run, as it says; empty if it or the file is missing.
+%% The section of a file that was measured in another run, with a note about that; empty if it or the file is missing.
 -spec earlier(file:filename(), string()) -> binary().
 earlier(File, Title) ->
     case file:read_file(File) of
@@ -31,7 +29,7 @@ earlier(File, Title) ->
             <<>>
     end.
 
-%% What is before the section, the section, which ends where the next one begins, and what is after it.
+%% The text before the section, the section, which ends where the next one begins, and the text after it.
 divided(Title, Text) ->
     Sections = re:split(Text, "^(?=## )", [multiline]),
     Heading = unicode:characters_to_binary(["## ", Title, "\n"]),
@@ -46,7 +44,7 @@ head() ->
     Lines = [line("sed -n 's/^model name.*: //p' /proc/cpuinfo"), VM, line("uname -sr | sed 's/-.*//'"),
              line("lttng --version"), line("bpftrace --version"), line("date -u +%Y-%m-%d")],
     ["# What it costs\n\n"
-     "Written by `make bench`. Figures are medians of rounds, unless told otherwise; compare them only within a "
+     "Written by `make bench`. Figures are medians of rounds, unless stated otherwise; compare them only within a "
      "table.\n\n",
      [["- ", Line, "\n"] || Line <- Lines], "\n"].
 
@@ -56,7 +54,7 @@ line(Command) ->
     {0, Output} = test_shell:run(Command, []),
     hd(binary:split(Output, <<"\n">>)).
 
-%% Of a table, or of one that is written already.
+%% The text of a table, which may already be formatted.
 -spec table(dyntrace_bench_figures:table() | binary()) -> iodata().
 table(Written) when is_binary(Written) ->
     Written;

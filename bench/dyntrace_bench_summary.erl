@@ -1,9 +1,9 @@
-%% What a reader wants to know first: ten lines, and a chart of what an event costs.
+%% A summary of nine lines.
 -module(dyntrace_bench_summary).
 
--export([table/2, chart/3]).
+-export([table/2]).
 
--import(dyntrace_bench_figures, [ns/1, ratio/1, count/1]).
+-import(dyntrace_bench_figures, [ns/1, ratio/1]).
 
 -define(SMALL, "send of a small tuple").
 -define(LIST, "send of a list of 10,000 integers").
@@ -12,8 +12,7 @@
 -spec table(#{atom() => dyntrace_bench_figures:figures()}, dyntrace_bench_figures:figures() | none) ->
           dyntrace_bench_figures:table().
 table(Figures, Otp) ->
-    #{events := Events, annotations := Annotations, hostile := Hostile, latency := Latency,
-      polling := Polling} = Figures,
+    #{events := Events, annotations := Annotations, hostile := Hostile, latency := Latency} = Figures,
     Ratio = fun(Of, {Row1, Column1}, {Row2, Column2}) ->
                     maps:get({Row1, Column1}, Of) / maps:get({Row2, Column2}, Of)
             end,
@@ -30,46 +29,22 @@ table(Figures, Otp) ->
                       {"an empty NIF of four arguments", no_consumer}), 1.5},
                {"the worst term above the floor, in us", lists:max(AboveFloor) / 1000, 5.0}],
     Latest = fun(Tracer) -> ratio(maps:get({"`gen_server:call/2`", {Tracer, 99.9}}, Latency) / 1000) end,
-    [[Cpu, CpuBefore], [Delay, DelayBefore]] = [[maps:get({Row, {What, 100000}}, Polling) || Row <- [idle, none]]
-                                                || What <- [cpu, delay]],
     Unbounded = [{"a call recorded by LTTng twice, `function_call` and `function_arguments`, of the floor",
                   ratio(Ratio(Events, {"call", lttng}, {"call", floor}))},
                  {"a small send, in ns above an untraced one",
                   lists:join(", ", [[Whose, " ", ns(above(?SMALL, Tracer, Ns))]
-                                    || {Whose, Tracer, Ns, _} <- tracers(Events, Otp)])},
+                                    || {Whose, Tracer, Ns} <- tracers(Events, Otp)])},
                  {"p99.9 of `gen_server:call/2`, all recorded, in us",
-                  [Latest(lttng), "; untraced ", Latest(untraced), ", to a process ", Latest(process)]},
-                 {"the application polls beside 100,000 processes",
-                  io_lib:format("~.1f per mille of a CPU, without it ~.1f; longest delay ~s us, without it ~s us",
-                                [Cpu, CpuBefore, count(Delay), count(DelayBefore)])}],
+                  [Latest(lttng), "; untraced ", Latest(untraced), ", to a process ", Latest(process)]}],
     {"Summary", "Of the tables below.", ["what", "measured", "aim"],
      [[What, ratio(Is), ["at most ", ratio(Most), case Is =< Most of true -> ", met"; false -> ", **not met**" end]]
       || {What, Is, Most} <- Bounded]
      ++ [[What, Is, ""] || {What, Is} <- Unbounded]}.
 
-%% Those that tell whole events, with their figures and colours.
+%% The tracers that report whole events, with their figures.
 tracers(Events, Otp) ->
-    [{"dyntrace, to LTTng", lttng, Events, "#1b7f79"}]
-        ++ [{"OTP's own, to LTTng", otp, Otp, "#c8553d"} || Otp =/= none]
-        ++ [{"to a process", process, Events, "#8a8d91"}, {"dbg, to a file", file, Events, "#e0b04c"}].
+    [{"dyntrace, to LTTng", lttng, Events}] ++ [{"OTP's own, to LTTng", otp, Otp} || Otp =/= none]
+        ++ [{"to a process", process, Events}, {"dbg, to a file", file, Events}].
 
 above(Op, Tracer, Figures) ->
     dyntrace_bench_figures:above(maps:get({Op, Tracer}, Figures), maps:get({Op, untraced}, Figures)).
-
-%% An SVG picture, by gnuplot.
--spec chart(file:filename(), dyntrace_bench_figures:figures(), dyntrace_bench_figures:figures() | none) -> ok.
-chart(Path, Events, Otp) ->
-    Tracers = tracers(Events, Otp),
-    Ops = dyntrace_bench_ops:table() ++ [dyntrace_bench_ops:large()],
-    %% A logarithmic scale has no place for less than nothing.
-    Rows = [[quoted("operation") | [quoted(Whose) || {Whose, _, _, _} <- Tracers]]
-            | [[quoted(Name) | [io_lib:format("~.1f", [max(1.0, above(Name, Tracer, Figures) / Count)])
-                                || {_, Tracer, Figures, _} <- Tracers]] || #{name := Name, events := Count} <- Ops]],
-    Data = Path ++ ".data",
-    ok = file:write_file(Data, [[lists:join(" ", Row), "\n"] || Row <- Rows]),
-    {0, <<>>} = test_shell:run("gnuplot -e 'data=\"~ts\"; chart=\"~ts\"; colours=\"~ts\"' '~ts/bench/chart.gp' 2>&1",
-                               [Data, Path, lists:join(" ", [Colour || {_, _, _, Colour} <- Tracers]),
-                                test_shell:project()]),
-    file:delete(Data).
-
-quoted(Text) -> ["\"", Text, "\""].

@@ -1,4 +1,4 @@
-%% What it costs a real system to be watched: Debian's RabbitMQ, by the CPU time that it takes for a message.
+%% The cost of observing a real system: the CPU time of Debian's RabbitMQ per message.
 -module(dyntrace_bench_system).
 
 -export([system/1]).
@@ -8,7 +8,7 @@
 -define(ROUNDS, 3).
 -define(MESSAGES, 2000).
 
-%% With it, `dyntrace profile' has stacks and does not trace the node.
+%% With this flag, `dyntrace profile' gets stacks without tracing the node.
 -define(FLAG, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+JPperf true").
 
 -spec system(dyntrace_bench_tracers:consumers()) ->
@@ -32,12 +32,13 @@ not_measured(Missing) ->
 
 about() ->
     io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
-                  "consumes. ~s messages, ~b times, in turn with the other rows; CPU time is that of the server's "
-                  "process. It runs with `+JPperf true`, untouched too. As many messages before are not counted: "
-                  "meanwhile the node dumps its names for a command that has just started, some 50 ms of CPU.",
+                  "consumes. ~s messages, ~b times, alternating with the other rows. CPU time is that of the server's "
+                  "process, which always runs with `+JPperf true`. As many messages before them are not counted, "
+                  "because the node then dumps its names for a command that has just started, which takes some 50 ms "
+                  "of CPU time.",
                   [count(?MESSAGES), ?ROUNDS]).
 
-%% {Row, Title, the command that watches it}
+%% {Row, Title, the command that observes it}
 states() ->
     Long = ["--seconds", "600"],
     [{untouched, "untouched", none},
@@ -47,10 +48,10 @@ states() ->
      {profile, "sampled by `dyntrace profile`", ["profile" | Long]},
      {report, "recorded by `dyntrace report`", ["report", "-o", "-" | Long]},
      {record, "recorded by `dyntrace record`", ["record", "-o"]},
-     {recorder, "kept in memory by `dyntrace record --snapshot --when crash`",
+     {recorder, "recorded in memory by `dyntrace record --snapshot --when crash`",
       ["record", "--snapshot", "--when", "crash", "-o"]}].
 
-%% Two servers, since what is loaded once may leave something.
+%% Two servers, because a loaded library may have lasting effects.
 figures(Folder) ->
     Untouched = packaged:start(packaged_rabbitmq, [?FLAG]),
     try
@@ -63,7 +64,7 @@ figures(Folder) ->
     after stop(Untouched)
     end.
 
-%% The VM leaves the map of its code.
+%% The VM leaves the map file of its code behind.
 stop(System) ->
     Map = "/tmp/perf-" ++ packaged:os_pid(System) ++ ".map",
     packaged:stop(System),
@@ -75,7 +76,7 @@ in_state({loaded, _, none}, _, Loaded, _) ->
     published(loaded, Loaded);
 in_state({Row, _, Args}, _, Loaded, Folder) ->
     OsPid = packaged:os_pid(Loaded),
-    %% Whoever asks the node is a node, too, and a report of several nodes records more.
+    %% A process that queries the node is itself a node, and a report of several nodes records more.
     ok = observed:alone(OsPid),
     Command = test_command:start(command(Args, OsPid, Folder)),
     ok = test_command:await(".", Command),
@@ -83,7 +84,7 @@ in_state({Row, _, Args}, _, Loaded, Folder) ->
     Figures = published(Row, Loaded),
     ok = test_command:signal("INT", Command),
     {_, _} = test_command:finish(Command),
-    ok = test_wait:until("nobody is attached", "off", fun() -> observed:following(Loaded) end),
+    ok = test_wait:until("no consumer is attached", "off", fun() -> observed:following(Loaded) end),
     _ = file:del_dir_r(Folder),
     Figures.
 
@@ -97,14 +98,14 @@ published(Row, System) ->
     Took = publish(System),
     [{{Row, cpu}, (cpu_us(OsPid) - Before) / ?MESSAGES}, {{Row, rate}, ?MESSAGES * 1.0e6 / Took}].
 
-%% The microseconds that it takes.
+%% The duration in microseconds.
 publish(System) ->
     Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", ?MESSAGES])]),
     Began = erlang:monotonic_time(microsecond),
     #{"published" := ?MESSAGES, "delivered" := ?MESSAGES} = client:finish(Client),
     erlang:monotonic_time(microsecond) - Began.
 
-%% Of its threads: their times have ns, that of the process has ticks of 10 ms.
+%% The sum of its threads: their times are in ns, that of the process is in ticks of 10 ms.
 cpu_us(OsPid) ->
     Files = [_ | _] = filelib:wildcard("/proc/" ++ OsPid ++ "/task/*/schedstat"),
     %% A thread may end meanwhile.

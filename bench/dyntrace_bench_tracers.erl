@@ -1,15 +1,14 @@
-%% The tracers that events go to: the columns of the tables.
+%% The tracers that receive the events: the columns of the tables.
 -module(dyntrace_bench_tracers).
 
--export([start/1, stop/1, with/3, with_probes/3, trace/3, title/1]).
+-export([start/1, stop/1, with/3, trace/3, title/1]).
 
 -export_type([name/0, tracer/0, consumers/0]).
 
--type name() :: untraced | floor | discard | no_consumer | lttng | {lttng, Probe :: atom()} | bpftrace | process |
-                file | otp.
+-type name() :: untraced | floor | discard | no_consumer | lttng | bpftrace | process | file | otp.
 
 -type tracer() :: none | {by, [term()]}.
-%% With the option of erlang:trace/3 that names the tracer.
+%% Includes the option of erlang:trace/3 that names the tracer.
 
 -type consumers() :: #{folder := file:filename(), daemon := term(), session := term()}.
 
@@ -19,13 +18,12 @@ title(floor) -> "floor";
 title(discard) -> "`discard`";
 title(no_consumer) -> "no consumer";
 title(lttng) -> "LTTng";
-title({lttng, Probe}) -> lists:concat(["LTTng, `", Probe, "`"]);
 title(bpftrace) -> "bpftrace";
 title(process) -> "to a process";
 title(file) -> "`dbg`, to a file";
 title(otp) -> "OTP's tracer, LTTng".
 
-%% A snapshot session: its buffers keep the latest events; no event is lost or written to disk.
+%% A snapshot session: its buffers retain the latest events; no event is written to disk, and no new event is lost.
 -spec start(file:filename()) -> consumers().
 start(Folder) ->
     Daemon = test_lttng:start_daemon(),
@@ -47,10 +45,14 @@ with(discard, _, Fun) ->
 with(no_consumer, _, Fun) ->
     [] = dyntrace:listeners(),
     Fun({by, [{tracer, dyntrace, []}]});
-with(lttng, Consumers, Fun) ->
-    with({lttng, '*'}, Consumers, Fun);
-with({lttng, Probe}, Consumers, Fun) ->
-    with_probes([Probe], Consumers, fun() -> Fun({by, [{tracer, dyntrace, []}]}) end);
+with(lttng, #{session := Session}, Fun) ->
+    ok = test_lttng:enable(Session, '*'),
+    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
+    try Fun({by, [{tracer, dyntrace, []}]})
+    after
+        ok = test_lttng:disable(Session, '*'),
+        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
+    end;
 with(bpftrace, _, Fun) ->
     #{library := Library} = dyntrace:info(),
     Names = [Name || #{provider := org_erlang_dyntrace, name := Name, events := [_ | _]} <- dyntrace:probes()],
@@ -81,17 +83,6 @@ with(otp, #{daemon := Daemon, session := Session}, Fun) ->
                          fun() -> test_lttng:tracepoints(Daemon, os:getpid()) end),
     try Fun({by, [{tracer, dyntrace, []}]})
     after ok = test_lttng:disable(Session, '*')
-    end.
-
-%% While LTTng records these probes.
--spec with_probes([atom(), ...], consumers(), fun(() -> Result)) -> Result.
-with_probes(Probes, #{session := Session}, Fun) ->
-    [ok = test_lttng:enable(Session, Probe) || Probe <- Probes],
-    ok = test_wait:until("LTTng is attached", fun() -> listens(lttng) end),
-    try Fun()
-    after
-        [ok = test_lttng:disable(Session, Probe) || Probe <- Probes],
-        ok = test_wait:until("LTTng has detached", false, fun() -> listens(lttng) end)
     end.
 
 listens(Backend) ->

@@ -1,9 +1,9 @@
-%% How fast the viewer reads recordings, and how much memory it takes, beside babeltrace2's own sinks.
+%% The speed and memory use of the viewer when it reads recordings, compared with babeltrace2's own sinks.
 -module(dyntrace_bench_viewer).
 
 -export([viewer/1]).
 
-%% Of about ten events each: a million events. DYNTRACE_BENCH_EXCHANGES has another number.
+%% An exchange has about ten events: a million in all. DYNTRACE_BENCH_EXCHANGES sets another number.
 -define(EXCHANGES, 100000).
 
 -define(SINKS, ["sink.utils.counter", "sink.text.pretty", "sink.dyntrace.report", "sink.dyntrace.perfetto",
@@ -13,8 +13,8 @@
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 viewer(#{folder := Folder, daemon := Daemon}) ->
     Exchanges = list_to_integer(os:getenv("DYNTRACE_BENCH_EXCHANGES", integer_to_list(?EXCHANGES))),
-    Long = recorded(Folder, "long", fun(Path) -> test_samples:exchanges(Exchanges, Path, Daemon) end),
-    Crowd = recorded(Folder, "crowd", fun(Path) -> test_samples:crowded(100000, Path, Daemon) end),
+    Long = recorded(Folder, "long", fun(Path) -> dyntrace_bench_recordings:exchanges(Exchanges, Path, Daemon) end),
+    Crowd = recorded(Folder, "crowd", fun(Path) -> dyntrace_bench_recordings:crowded(100000, Path, Daemon) end),
     Rows = [{Sink, [measure(Sink, Recording, Folder) || Recording <- [Long, Crowd]]} || Sink <- ?SINKS],
     [ok = file:del_dir_r(Path) || {Path, _} <- [Long, Crowd]],
     {{"Pictures of recordings",

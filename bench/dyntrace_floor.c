@@ -1,7 +1,7 @@
-/* The baselines: a tracer that does nothing, and an empty NIF. They measure the VM's own part. */
+/* The baselines: a tracer that does nothing, and an empty NIF. They measure the cost of the VM. */
 #include <erl_nif.h>
 
-/* enabled(Tag, State, Tracee): the state is the answer, `trace` or `discard`. */
+/* enabled(Tag, State, Tracee): returns the state, `trace` or `discard`. */
 static ERL_NIF_TERM enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)env, (void)argc;
     return argv[1];

@@ -1,4 +1,4 @@
-%% A tracer that does nothing (state `trace') or answers `discard' (state `discard'), and an empty NIF.
+%% A tracer that does nothing (state `trace') or returns `discard' (state `discard'), and an empty NIF.
 -module(dyntrace_floor).
 
 -export([load/1, enabled/3, trace/5, nif/4]).

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs a command; prints its seconds of CPU time and its peak memory in kB: peak.py COMMAND..."""
+"""Runs a command and prints its CPU time in seconds and its peak memory in kB: peak.py COMMAND..."""
 import resource
 import subprocess
 import sys

@@ -1,7 +1,7 @@
-# What c_src/Makefile and viewer/Makefile share. Each has its sources in its own folder and adds to DT_FLAGS.
+# The common part of c_src/Makefile and viewer/Makefile. Each has its sources in its own folder and adds to DT_FLAGS.
 #
 #   CC, CFLAGS, LDFLAGS   as usual
-#   SYSTEM=Darwin         build as on this system; `uname -s` when not given
+#   SYSTEM=Darwin         build as on this system; default: `uname -s`
 #   V=1                   show the commands
 
 PRIV     := ../priv
@@ -12,30 +12,36 @@ DT_FLAGS := -I. -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Werror -fvisibili
 
 SYSTEM   ?= $(shell uname -s)
 SYSTEM   := $(SYSTEM)
-# The systems whose DTrace is native. Neither LTTng nor babeltrace2 is built there.
+# The systems with native DTrace. Neither the LTTng nor the babeltrace2 parts are built there.
 NATIVE   := $(filter Darwin FreeBSD SunOS,$(SYSTEM))
 
 comma := ,
 
 .DEFAULT_GOAL := all
 
-# A line per file that is made, instead of its command.
+# Prints a line per generated file instead of its command.
 MAKEFLAGS += --no-print-directory
 Q    := $(if $(filter 1,$(V)),,@)
 made = $(if $(Q),@printf '  %-4s %s\n' $(1) '$(patsubst $(OBJ)/%,%,$@)';)
 
-# What every object is built again for.
+# Changes of these files rebuild every object.
 BUILD := $(OBJ)/flags $(MAKEFILE_LIST)
 
-# The command that compiles a source. It lists the system's headers, too, since ccache compares what is in those of the
-# list, and no others (CCACHE_DEPEND in ../Makefile).
+# The command that compiles a source. It also lists system headers, because ccache compares the contents of listed
+# headers only (CCACHE_DEPEND in ../Makefile).
 compile = $(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
 
 $(OBJ)/%.o: %.c $(BUILD)
 	@mkdir -p $(@D)
 	$(call made,CC)$(compile)
 
-# What was built with other flags is built again.
+# Prints, for editors, how each source is compiled: a JSON object per line.
+compile-commands:
+	@for source in $(SOURCES); do \
+	  printf '{"directory": "%s", "file": "%s", "command": "%s"}\n' '$(CURDIR)' $$source \
+	         "$$(echo '$(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS)' | sed 's/["\\]/\\&/g') -c $$source"; done
+
+# Rebuilds objects that were built with other flags.
 $(OBJ)/flags: FORCE | $(OBJ)
 	@echo '$(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS)' | cmp -s - $@ || \
 	  echo '$(CC) $(DT_FLAGS) $(CPPFLAGS) $(CFLAGS)' > $@
@@ -48,4 +54,4 @@ CPPCHECK := cppcheck --quiet --std=c11 --enable=warning,performance,portability 
 
 FORCE:
 
-.PHONY: all lint clean FORCE
+.PHONY: all lint clean compile-commands FORCE

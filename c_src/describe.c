@@ -65,7 +65,16 @@ static ERL_NIF_TERM describe_fields(ErlNifEnv *env, const struct dt_field *field
     return reversed(env, list);
 }
 
-/* The trace events that feed a probe or, with `asked`, others that the VM must yield for it. */
+static ERL_NIF_TERM describe_event_groups(ErlNifEnv *env, enum dt_probe probe) {
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    for (int group = DT_EVENT_GROUPS; group-- > 0;)
+        if (dt_probe_event_groups[probe] & 1U << group)
+            list = enif_make_list_cell(env, enif_make_atom(env, dt_event_group_names[group]), list);
+    return list;
+}
+
+/* The trace events that feed a probe or, with `asked`, the further events that it requires. */
 static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool asked) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
@@ -76,7 +85,7 @@ static ERL_NIF_TERM describe_events(ErlNifEnv *env, enum dt_probe probe, bool as
             if (r->probe != probe || !r->decode != asked)
                 continue;
             put(env, &map, atom_group, enif_make_atom(env, dt_group_names[group]));
-            put(env, &map, atom_tag, *r->tag);
+            put(env, &map, atom_tag, enif_make_atom(env, r->tag));
             put(env, &map, atom_flags, binary(env, r->flags));
             list = enif_make_list_cell(env, map, list);
         }
@@ -95,11 +104,11 @@ static ERL_NIF_TERM probe_name(ErlNifEnv *env, enum dt_probe probe) {
     return enif_make_atom(env, dt_probes[probe].name);
 }
 
-/* The backends that the probe has or, with `enabled`, those in which it is enabled. */
+/* The backends of the probe or, with `enabled`, those in which it is enabled. */
 static ERL_NIF_TERM backends_of(ErlNifEnv *env, enum dt_probe probe, bool enabled) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    for (int i = DT_BACKENDS; i-- > 0;)
+    for (int i = 0; i < DT_BACKENDS; i++)
         if ((dt_probes[probe].backends & 1U << i) && (!enabled || backends[i].is_enabled(probe)))
             list = enif_make_list_cell(env, *backends[i].name, list);
     return list;
@@ -113,12 +122,13 @@ static ERL_NIF_TERM describe_probe(ErlNifEnv *env, enum dt_probe probe) {
 
     put(env, &map, atom_doc, binary(env, info->when));
     put(env, &map, atom_backends, backends_of(env, probe, false));
+    put(env, &map, atom_event_groups, describe_event_groups(env, probe));
     put(env, &map, atom_kind, *dt_probe_kinds[probe]);
     put(env, &map, atom_fields, describe_fields(env, info->fields));
     put(env, &map, atom_events, describe_events(env, probe, false));
     put(env, &map, atom_asks, describe_events(env, probe, true));
     if (dt_probe_sources[probe])
-        put(env, &map, atom_source, *dt_probe_sources[probe]);
+        put(env, &map, atom_source, enif_make_atom(env, dt_probe_sources[probe]));
     if (*info->differs)
         put(env, &map, atom_differs, binary(env, info->differs));
     if (info->is_labeled)
@@ -153,7 +163,7 @@ static ERL_NIF_TERM add_numbered(ErlNifEnv *env, enum dt_probe probe, unsigned n
                         list);
 }
 
-/* A labeled probe is described by its name and label. */
+/* The probes of a labeled probe are listed by name and label. */
 static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
     for (unsigned label = DT_LABELS; label-- > 0;)
         if (dt_usdt_label_is_enabled(label))
@@ -161,7 +171,7 @@ static ERL_NIF_TERM add_labels(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM
     return list;
 }
 
-/* One of a row by its name and number; the first one has no number. */
+/* The probes of an array are listed by name and index; the first one has no index in its name. */
 static ERL_NIF_TERM add_row(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_TERM list) {
     for (unsigned number = DT_LAST_OF_ROW; number > 0; number--)
         if (dt_usdt_row_is_enabled(number))
@@ -191,7 +201,7 @@ static ERL_NIF_TERM add_consumers(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_T
                                   ERL_NIF_TERM list) {
     uint64_t ids[DT_CONSUMERS];
 
-    for (int i = 0; i < DT_BACKENDS; i++)
+    for (int i = DT_BACKENDS; i-- > 0;)
         for (size_t n = backends[i].consumers_of(probe, ids, DT_CONSUMERS); n-- > 0;) {
             ERL_NIF_TERM id = enif_make_uint64(env, ids[n]);
 

@@ -1,5 +1,5 @@
 /*
- * The NIF library: loading, upgrading, the table of NIFs, and the calls of the facade.
+ * The NIF library: loading, upgrading, the table of NIFs, and the functions for the facade.
  */
 #include <string.h>
 
@@ -9,45 +9,36 @@
 #include "describe.h"
 #include "layout.h"
 #include "sources/annotations.h"
-#include "sources/builtins.h"
 #include "sources/calls.h"
+#include "sources/compat/compat.h"
 #include "sources/files.h"
 #include "sources/gate.h"
-#include "sources/ports.h"
 #include "sources/reports.h"
 #include "sources/routes.h"
 #include "sources/tracer.h"
 #include "status.h"
 #include "text/id.h"
-#include "text/size.h"
 #include "text/term.h"
 
-/* -- The calls of the facade ------------------------------------------------------- */
+/* -- The functions for the facade -------------------------------------------------- */
 
-static ERL_NIF_TERM probes(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(probes) {
     return dt_describe_probes(env);
 }
 
-static ERL_NIF_TERM listeners(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(listeners) {
     return dt_describe_listeners(env);
 }
 
 /* [Name] */
-static ERL_NIF_TERM consumers(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+static DT_NIF(consumers) {
     return dt_describe_consumers(env, argv[0]);
 }
 
 /* #{backends, undecoded, lttng_library, lttng_providers} */
-static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(nif_info) {
     ERL_NIF_TERM info = enif_make_new_map(env);
 
-    (void)argc;
-    (void)argv;
     enif_make_map_put(env, info, atom_undecoded, dt_describe_undecoded(env), &info);
     enif_make_map_put(env, info, atom_backends, dt_describe_backends(env), &info);
     enif_make_map_put(env, info, atom_lttng_library, dt_describe_lttng_library(env), &info);
@@ -55,27 +46,25 @@ static ERL_NIF_TERM nif_info(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]
     return info;
 }
 
-static bool get_text(ERL_NIF_TERM text, bool *shapes) {
-    *shapes = enif_is_identical(text, atom_shape);
-    return *shapes || enif_is_identical(text, atom_full);
+static bool get_text_mode(ERL_NIF_TERM mode, bool *shapes) {
+    *shapes = enif_is_identical(mode, atom_shape);
+    return *shapes || enif_is_identical(mode, atom_full);
 }
 
 /* full | shape */
-static ERL_NIF_TERM show(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(show) {
     bool shapes;
 
-    (void)argc;
-    if (!get_text(argv[0], &shapes))
+    if (!get_text_mode(argv[0], &shapes))
         return enif_make_badarg(env);
     dt_term_show_shapes(shapes);
     return atom_ok;
 }
 
 /* Events | infinity */
-static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+static DT_NIF(set_budget) {
     ErlNifSInt64 events = DT_BUDGET_INFINITE;
 
-    (void)argc;
     if (!enif_is_identical(argv[0], atom_infinity) &&
         (!enif_get_int64(env, argv[0], &events) || events < 0))
         return enif_make_badarg(env);
@@ -83,29 +72,22 @@ static ERL_NIF_TERM set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     return atom_ok;
 }
 
-static ERL_NIF_TERM skipped(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(skipped) {
     return enif_make_uint64(env, dt_gate_skipped());
 }
 
-static ERL_NIF_TERM claim(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
-    (void)argv;
+static DT_NIF(claim) {
     return dt_gate_claim(env);
 }
 
 /* true | false */
-static ERL_NIF_TERM set_active(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
+static DT_NIF(set_active) {
     dt_gate_activate(enif_is_identical(argv[0], atom_true));
     return atom_ok;
 }
 
 /* all | [Name] */
-static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+static DT_NIF(allow) {
     for (int i = 0; i < DT_PROBES; i++) {
         ERL_NIF_TERM list = argv[0], head, name = enif_make_atom(env, dt_probes[i].name);
         bool allowed = enif_is_atom(env, list);
@@ -115,16 +97,6 @@ static ERL_NIF_TERM allow(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
         dt_gate_allow(i, allowed);
     }
     return atom_ok;
-}
-
-/* Bifs, Nifs: each [{Module, Function, Arity}] */
-static ERL_NIF_TERM set_builtins(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    unsigned left_out;
-
-    (void)argc;
-    if (!dt_builtins_set(env, argv[0], argv[1], &left_out))
-        return enif_make_badarg(env);
-    return enif_make_uint(env, left_out);
 }
 
 /* -- Loading --------------------------------------------------------------------- */
@@ -164,7 +136,6 @@ static ErlNifFunc functions[] = {
     {"skipped", 0, skipped, 0},
     {"claim", 0, claim, 0},
     {"set_active", 1, set_active, 0},
-    {"set_builtins", 2, set_builtins, 0},
     {"set_call_budget", 1, dt_calls_set_budget, 0},
     {"take_calls", 0, dt_calls_take, 0},
     {"set_file_functions", 1, dt_files_set, 0},
@@ -173,28 +144,25 @@ static ErlNifFunc functions[] = {
     {"layout_candidates", 0, dt_layout_candidates, 0},
     {"layout_candidates_dirty", 0, dt_layout_candidates, ERL_NIF_DIRTY_JOB_CPU_BOUND},
     {"layout_word", 1, dt_layout_word, 0},
-    {"set_port", 3, dt_ports_set, 0},
-    {"take_unknown_ports", 0, dt_ports_take_unknown, 0},
-    {"count_ports", 0, dt_ports_count, 0},
+
+    DT_COMPAT_NIFS,
 };
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
    {Bifs, Nifs}, FolderOfTheLttngProviders :: binary()} */
 static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     char path[4096];
-    const ERL_NIF_TERM *el, *builtins;
+    const ERL_NIF_TERM *el;
     ErlNifBinary binary;
-    unsigned left_out;
-    int size, two;
+    int size;
     bool shapes;
 
     dt_atoms_make(env);
-    dt_tags_fill();
+    dt_tags_fill(env);
     if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
-        !dt_size_calibrate(env, el[1]) || !dt_term_calibrate(env, el[2], el[3]) ||
-        !get_text(el[4], &shapes) || !enif_get_tuple(env, el[5], &two, &builtins) || two != 2 ||
-        !dt_builtins_set(env, builtins[0], builtins[1], &left_out) ||
-        !enif_inspect_binary(env, el[6], &binary) || binary.size >= sizeof path)
+        !dt_term_calibrate(env, el[2], el[3]) || !get_text_mode(el[4], &shapes) ||
+        !dt_compat_start(env, el[1], el[5]) || !enif_inspect_binary(env, el[6], &binary) ||
+        binary.size >= sizeof path)
         return 1;
     dt_term_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);
@@ -203,18 +171,16 @@ static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     return 0;
 }
 
-static int load(ErlNifEnv *env, void **priv_data, ERL_NIF_TERM load_info) {
-    (void)priv_data;
+static int load(ErlNifEnv *env, DT_UNUSED void **priv_data, ERL_NIF_TERM load_info) {
     return start(env, load_info, true);
 }
 
 /* An upgrade is a load: the library has no state that a new load could lose. Callbacks of the
    module's old version may still be running, in this library or in the one that it replaces. That
-   may be OTP's, so its private data is not touched. All schedulers are stopped meanwhile: nothing
-   here waits. */
-static int upgrade(ErlNifEnv *env, void **priv_data, void **old_priv_data, ERL_NIF_TERM load_info) {
-    (void)priv_data;
-    (void)old_priv_data;
+   may be OTP's, so its private data is not accessed. All schedulers are stopped meanwhile, so this
+   must not wait. */
+static int upgrade(ErlNifEnv *env, DT_UNUSED void **priv_data, DT_UNUSED void **old_priv_data,
+                   ERL_NIF_TERM load_info) {
     return start(env, load_info, false);
 }
 

@@ -5,8 +5,7 @@
 
 #include "catalogue/atoms.h"
 
-ERL_NIF_TERM dt_layout_word(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+DT_NIF(dt_layout_word) {
     return enif_make_uint64(env, argv[0]);
 }
 
@@ -17,15 +16,15 @@ ERL_NIF_TERM dt_layout_word(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 #include <unistd.h>
 
 /*
- * Any address may be invalid: memory is read through /proc/self/mem, which returns an error. All
- * sizes are in words. glibc has the values of the first 32 keys in the thread's own structure.
+ * Any address may be invalid, so memory is read through /proc/self/mem, which returns an error. All
+ * sizes are in words. glibc stores the values of the first 32 keys in the thread's own structure.
  */
 enum { ENV_WORDS = 4, KEYS = 32, THREAD_WORDS = 256, DATA_WORDS = 64, PROCESS_WORDS = 32 };
 enum { FRAMES_MOST = 16, CANDIDATES_MOST = 16 };
 
 typedef uintptr_t word;
 
-/* Reads as many whole words as can be read. */
+/* Reads as many whole words as possible. */
 static unsigned read_words(int memory, word address, word *words, unsigned count) {
     ssize_t size = address % sizeof *words || address > INTPTR_MAX
                        ? 0
@@ -40,7 +39,7 @@ static bool is_process(int memory, word address, ERL_NIF_TERM pid) {
     return address && read_words(memory, address, &first, 1) == 1 && first == pid;
 }
 
-/* The only place in the thread's structure that has the value; 0 if there are none or several. */
+/* The only offset in the thread's structure that has the value; 0 if not exactly one has it. */
 static unsigned slot_of(const word *thread, unsigned count, word value) {
     unsigned slot = 0;
 
@@ -53,8 +52,8 @@ static unsigned slot_of(const word *thread, unsigned count, word value) {
     return slot;
 }
 
-/* On a dirty scheduler, the process of the environment is one that stands for the real one. The
-   thread's data may have both. */
+/* On a dirty scheduler, the process of the environment is a shadow of the real one. The thread's
+   data may point to both. */
 static ERL_NIF_TERM candidates(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
     word thread[THREAD_WORDS], data[DATA_WORDS];
     unsigned size = read_words(memory, (word)pthread_self(), thread, THREAD_WORDS), found = 0;
@@ -77,7 +76,7 @@ static ERL_NIF_TERM candidates(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
     return list;
 }
 
-/* The process of this environment, with what follows it there: the top of its heap. */
+/* The process of this environment, and the next word of the environment: the top of its heap. */
 static bool find_process(ErlNifEnv *env, int memory, ERL_NIF_TERM pid, word found[2]) {
     word words[ENV_WORDS];
     unsigned count = read_words(memory, (word)env, words, ENV_WORDS);
@@ -91,8 +90,8 @@ static bool find_process(ErlNifEnv *env, int memory, ERL_NIF_TERM pid, word foun
     return false;
 }
 
-/* In the process, the places of the heap's top, of the stack's and of the frame follow each other;
-   0 if there are none. */
+/* In the process structure, the top of the heap, the top of the stack and the frame are adjacent; 0
+   if they are not found. */
 static unsigned place_of_frame(const word *process, unsigned count, word top) {
     for (unsigned i = 1; i + 2 < count; i++)
         if (process[i] == top)
@@ -100,7 +99,7 @@ static unsigned place_of_frame(const word *process, unsigned count, word top) {
     return 0;
 }
 
-/* A frame has the address of the next outer one, which lies above, and that to which it returns. */
+/* A frame has the address of the next outer one, which is higher, and its return address. */
 static ERL_NIF_TERM frames(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
     word found[2], process[PROCESS_WORDS] = {0}, frame[2] = {0}, returns[FRAMES_MOST];
     ERL_NIF_TERM list = enif_make_list(env, 0);
@@ -120,13 +119,11 @@ static ERL_NIF_TERM frames(ErlNifEnv *env, int memory, ERL_NIF_TERM pid) {
     return enif_make_tuple2(env, enif_make_uint(env, count ? place * sizeof(word) : 0), list);
 }
 
-ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_layout_candidates) {
     int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     ERL_NIF_TERM found;
     ErlNifPid self;
 
-    (void)argc;
-    (void)argv;
     if (memory < 0)
         return atom_undefined;
     enif_self(env, &self);
@@ -137,10 +134,7 @@ ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 
 #else
 
-ERL_NIF_TERM dt_layout_candidates(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_layout_candidates) {
     return atom_undefined;
 }
 

@@ -6,8 +6,8 @@
 
 struct dt_status dt_status = {.layout = DT_STATUS_LAYOUT};
 
-/* Notes of the file. Their sections are not loaded, as those of USDT are not: the linker writes an
-   address, and nothing of a note has to be relocated. */
+/* ELF notes of the file. Like those of USDT, their sections are not loaded: the linker writes an
+   address, and a note does not need relocation. */
 #ifdef __ELF__
 #define AS_TEXT_(value) #value
 #define AS_TEXT(value) AS_TEXT_(value)
@@ -26,7 +26,7 @@ NOTE(".note.dyntrace.nif", DT_NIF_NOTE,
      ".4byte " AS_TEXT(ERL_NIF_MAJOR_VERSION) ", " AS_TEXT(ERL_NIF_MINOR_VERSION));
 #endif
 
-/* The beginning of a UTF-8 text, in `most` bytes. */
+/* The size of the longest prefix of a UTF-8 text that fits into `most` bytes. */
 static uint32_t cut(const ErlNifBinary *text, size_t most) {
     size_t size = text->size;
 
@@ -36,12 +36,11 @@ static uint32_t cut(const ErlNifBinary *text, size_t most) {
     return size;
 }
 
-/* Only the worker, and the load of the module, write it: one at a time. */
-ERL_NIF_TERM dt_status_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+/* Only the worker and the load of the module write it, one at a time. */
+DT_NIF(dt_status_set) {
     uint32_t version = atomic_load_explicit(&dt_status.version, memory_order_relaxed) & ~1U;
     ErlNifBinary text;
 
-    (void)argc;
     if (!enif_inspect_binary(env, argv[0], &text))
         return enif_make_badarg(env);
     atomic_store_explicit(&dt_status.version, version + 1, memory_order_relaxed);

@@ -1,213 +1,206 @@
-%% `make demo`: traces a small live system as a user would in the shell, and prints its story as a system tracer sees
-%% it. With VERBOSE=1 it prints every event.
+%% `make demo`: LTTng records a small live system. The demo prints the recorded events as a story, sums them up, and
+%% renders the recording. With VERBOSE=1 it prints every event.
+%% This module has the names of the system's processes and functions; everything else comes from the events.
 -module(dyntrace_demo).
 
 -export([main/0]).
 
--define(PAUSE_MS, 700).
--define(ROUNDS, 8).
--define(FLAGS, [procs, ports, send, 'receive', call, garbage_collection]).
+-define(FOLDER, "_build/demo").
+-define(PAUSE_MS, 2).
+-define(ROUNDS, 60).
+%% The number of lines of the story that are printed.
+-define(LINES, 100).
 
-%% bpftrace prints the events of one CPU, then those of the next one. So events are held back for this time, and
-%% sorted.
--define(HOLD_MS, 200).
+-type nanoseconds() :: non_neg_integer().
+-type event() :: {nanoseconds(), Probe :: binary(), #{Field :: binary() => binary()}}.
+
+-record(story, {names = #{} :: #{binary() => binary()},       % pid or alias => registered name
+                began = #{} :: #{term() => nanoseconds()},    % an open interval => its begin
+                took = #{} :: #{term() => [nanoseconds()]},   % a kind of interval => the durations
+                lines = [] :: [iodata()]}).                   % the last one first
 
 main() ->
-    ok = logger:set_primary_config(level, none),
-    halt(case {test_bpftrace:missing(), test_lttng:tools_missing()} of
-             {false, _} -> with_bpftrace(), demo_picture:make(), 0;
-             {NoBpftrace, false} -> with_lttng(NoBpftrace), demo_picture:make(), 0;
-             {NoBpftrace, NoLttng} -> explain(NoBpftrace, NoLttng), 1
+    ok = io:setopts([{encoding, unicode}]),
+    halt(case test_require:first([fun test_lttng:tools_missing/0, fun test_viewer:missing/0]) of
+             false -> demo(), 0;
+             Missing -> io:format("~nThe demo can't record or render: ~ts.~n", [Missing]), 1
          end).
 
-%% Prints each event as it arrives.
-with_bpftrace() ->
-    #{library := Library} = dyntrace:info(),
-    header("bpftrace", "as they happen"),
-    {Script, Strlen} = demo_events:script(Library, traced_probes()),
-    {Printer, Ref} = spawn_monitor(fun() -> hold([], 0, [], new_page()) end),
-    Consumer = test_bpftrace:start_script(Script, #{on_line => fun(Line) -> Printer ! {line, Line} end,
-                                                  strlen => Strlen}),
-    System = live(),
-    %% bpftrace drops what it has not read when it is interrupted.
-    ok = test_wait:until("the system's exit is told", fun() -> has_exited(System, test_bpftrace:lines(Consumer)) end),
-    _ = test_bpftrace:stop_script(Consumer),
-    Printer ! {end_of_lines, self()},
-    receive
-        {Printer, Events} -> summary(Events);
-        {'DOWN', Ref, process, Printer, Why} -> error(Why)
+demo() ->
+    Recording = filename:absname(filename:join(?FOLDER, "recording")),
+    _ = file:del_dir_r(Recording),
+    io:format("~nLTTng records a node of stock OTP ~s. A customer calls a clerk and spawns a process for each~n"
+              "order, a gambler crashes at each third roll and is restarted, a typist has a port, a caller and a~n"
+              "listener have a socket. ~b rounds of each; VERBOSE=1 prints all events.~n~n",
+              [erlang:system_info(otp_release), ?ROUNDS]),
+    Env = [{functions, [{demo_system, Function, '_'} || Function <- [order, roll, connect, handle_call, handle_cast]]},
+           {sample_interval, 200}, {log, notice}],
+    Counted = test_recording:make(Recording, #{env => Env, before => fun load/1},
+                                  fun([Node]) -> test_node:call(Node, fun rounds/0) end),
+    {0, Text} = test_shell:run("babeltrace2 --clock-seconds --no-delta --names=payload '~ts' 2>&1", [Recording]),
+    Events = lists:append([event(Line) || Line <- binary:split(Text, <<"\n">>, [global, trim_all])]),
+    Story = lists:foldl(fun narrate/2, #story{}, Events),
+    case os:getenv("VERBOSE", "0") of
+        Off when Off =:= ""; Off =:= "0" -> print(lists:reverse(Story#story.lines), element(1, hd(Events)));
+        _ -> io:put_chars(Text)
     end,
-    next(["and in a terminal, as root:\n\n"
-          "  bpftrace -e 'usdt:", Library, ":org_erlang_dyntrace:message_send\n"
-          "    { printf(\"%s -> %s  %s\\n\", str(arg0), str(arg1), str(arg2)); }'\n"]).
+    io:format("~n~b events. Their summary:~n~n", [length(Events)]),
+    summary(Story),
+    io:format("~nThe system's own count: ~b orders, ~b rolls, ~b crashes, ~b ports, ~b connections.~n",
+              [maps:get(Deed, Counted) || Deed <- [orders, rolls, crashes, ports, connections]]),
+    look_at(Recording).
 
-%% Records, then prints: this needs no root.
-with_lttng(NoBpftrace) ->
-    io:format("~nbpftrace can't be used here; it needs root (try `sudo make demo`): ~ts~n", [NoBpftrace]),
-    Daemon = test_lttng:start_daemon(),
-    header("LTTng", "after the recording"),
-    Session = test_lttng:start(Daemon, ['*']),
-    test_wait:until("LTTng is attached", fun(Enabled) -> Enabled =/= [] end, fun dyntrace:listeners/0),
-    _ = live(),
-    Events = [Event || Line <- test_lttng:text(Session), Event <- [demo_events:from_lttng(Line)], Event =/= none],
-    _ = lists:foldl(fun print/2, new_page(), Events),
-    summary(Events),
-    ok = test_lttng:stop_daemon(Daemon),
-    next(["and in a terminal:\n\n"
-          "  lttng create && lttng enable-event -u 'org_erlang_dyntrace:*' && lttng start\n"
-          "  lttng stop && lttng view\n"]).
+%% Calls of a module that is loaded later are not traced before the next poll.
+load([Node]) ->
+    {module, demo_system} = test_node:call(Node, fun() -> code:ensure_loaded(demo_system) end).
 
-has_exited(System, Lines) ->
-    Pid = list_to_binary(pid_to_list(System)),
-    lists:any(fun(Line) ->
-                      case demo_events:from_bpftrace(Line) of
-                          {_, process_exit, #{pid := Pid}} -> true;
-                          _ -> false
-                      end
-              end, Lines).
-
-%% The system does its rounds while it is traced as from the shell. Returns its supervisor's pid.
-live() ->
-    {module, demo_system} = code:ensure_loaded(demo_system),
-    [1 = erlang:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
-     || Function <- [order, roll]],
-    0 = erlang:trace(new, true, [{tracer, dyntrace, []} | ?FLAGS]),
+%% On the node.
+rounds() ->
     System = demo_system:start(?PAUSE_MS, ?ROUNDS),
     ok = test_wait:until("the rounds are done", fun() -> demo_system:rounds_done(?ROUNDS) end),
     ok = demo_system:stop(System),
-    _ = erlang:trace(new, false, [all]),
-    lists:foreach(fun untrace/1, processes()),
-    System.
+    demo_system:counted().
 
-untrace(Pid) ->
-    try erlang:trace(Pid, false, [all])
-    catch error:badarg -> 0 % it has exited
+%% -- Events: the lines of babeltrace2 -------------------------------------------------------------
+
+-spec event(binary()) -> [event()].
+event(Line) ->
+    case re:run(Line, "^\\[(\\d+)\\.(\\d{9})\\].* org_erlang_dyntrace:(\\w+):(.*)$",
+                [{capture, all_but_first, binary}]) of
+        {match, [Seconds, Ns, Probe, Fields]} ->
+            {match, Values} = re:run(Fields, "(\\w+) = (?:\"((?:[^\"\\\\]|\\\\.)*)\"|(-?\\d+))",
+                                     [global, {capture, all_but_first, binary}]),
+            [{binary_to_integer(<<Seconds/binary, Ns/binary>>), Probe,
+              maps:from_list([{Name, re:replace(Value, "\\\\(.)", "\\1", [global, {return, binary}])}
+                              || [Name | Value] <- Values])}];
+        nomatch -> []
     end.
 
-%% These probes fire for the same events as others.
--define(NOT_PRINTED, [process_identity, port_identity, message_delivery, function_arguments, function_value,
-                      function_reason]).
+%% -- The story --------------------------------------------------------------------------------------
 
-%% The probes that these flags feed. The groups of the VM's callbacks have the flags' names.
-traced_probes() ->
-    [Probe || Probe = #{provider := org_erlang_dyntrace, name := Name, events := Events} <- dyntrace:probes(),
-              not lists:member(Name, ?NOT_PRINTED),
-              lists:any(fun(#{group := Group}) -> lists:member(Group, ?FLAGS) end, Events)].
+-spec narrate(event(), #story{}) -> #story{}.
+narrate({Ns, <<"process_register">>, #{<<"pid">> := Pid, <<"name">> := Name, <<"type">> := <<"register">>}}, Story) ->
+    Named = Story#story{names = (Story#story.names)#{Pid => Name}},
+    {After, Next} = took(restart, Name, Ns, Named),
+    line(Ns, [show(Pid, Next), " starts", [" again" || After =/= []], After], Next);
+narrate({Ns, <<"process_spawn">>, #{<<"pid">> := Pid, <<"parent">> := Parent, <<"entry">> := Entry}}, Story) ->
+    case name(Parent, Story) of
+        <<"demo_customer">> ->
+            line(Ns, [show(Parent, Story), " spawns ", Pid, " in ", Entry], began({process, Pid}, Ns, Story));
+        _ -> Story
+    end;
+narrate({Ns, <<"process_exit">>, #{<<"pid">> := Pid, <<"reason">> := Reason}}, Story) ->
+    {After, Next} = took(process, {process, Pid}, Ns, Story),
+    case name(Pid, Story) of
+        none when After =:= [] -> Next;
+        <<"demo_gambler">> = Name when Reason =/= <<"shutdown">> ->
+            line(Ns, [show(Pid, Story), " crashes: ", Reason], began(Name, Ns, adds({crash, Reason}, 0, Next)));
+        _ -> line(Ns, [show(Pid, Story), " exits", After, ": ", Reason], Next)
+    end;
+narrate({Ns, <<"function_call">>, #{<<"pid">> := Pid, <<"entry">> := Function}}, Story) ->
+    began({Pid, Function}, Ns, Story);
+narrate({Ns, Ends, #{<<"pid">> := Pid, <<"entry">> := Function} = Fields}, Story)
+  when (Ends =:= <<"function_return">> orelse Ends =:= <<"function_exception">>)
+       andalso (Function =:= <<"demo_system:order/1">> orelse Function =:= <<"demo_system:roll/1">>) ->
+    {After, Next} = took(Function, {Pid, Function}, Ns, Story),
+    How = case Fields of
+              #{<<"class">> := Class} -> [" ends by ", Class];
+              #{} -> " returns"
+          end,
+    line(Ns, [show(Pid, Story), ": ", Function, How, After], Next);
+narrate({Ns, <<"port_open">>, #{<<"pid">> := Pid, <<"driver">> := Driver, <<"port">> := Port}}, Story) ->
+    Line = [show(Pid, Story), " opens ", Port, ", ", Driver],
+    case {name(Pid, Story), Driver} of
+        {<<"demo_typist">>, _} -> line(Ns, Line, adds(port, 0, Story));
+        {<<"demo_caller">>, <<"tcp_inet">>} -> line(Ns, Line, adds(connection, 0, Story));
+        _ -> Story
+    end;
+%% A call to a gen_server contains an alias of the caller; the reply is sent to the alias.
+narrate({Ns, <<"message_send">>, #{<<"from">> := From, <<"to">> := To, <<"message">> := Message}}, Story) ->
+    {Sender, Receiver} = {name(From, Story), name(To, Story)},
+    {After, Next} = case re:run(Message, "^{'\\$gen_call',{[^,]+,\\[alias\\|(#Ref<[0-9.]+>)",
+                                [{capture, all_but_first, binary}]) of
+                        {match, [Alias]} ->
+                            {[], began(Alias, Ns, Story#story{names = (Story#story.names)#{Alias => Sender}})};
+                        nomatch -> took({answer, Sender}, To, Ns, Story)
+                    end,
+    case Sender =:= none orelse Receiver =:= none of
+        true -> Next;
+        false ->
+            Short = re:replace(Message, "#Ref<[0-9.]+>", "#Ref<..>", [global]),
+            line(Ns, [Sender, " -> ", Receiver, ": ", Short, After], Next)
+    end;
+narrate({Ns, <<"gc_", Rest/binary>>, #{<<"pid">> := Pid}}, Story) ->
+    case Rest of
+        <<_:5/binary, "_start">> -> began({gc, Pid}, Ns, Story);
+        <<_:5/binary, "_end">> -> element(2, took(gc, {gc, Pid}, Ns, Story))
+    end;
+narrate(_, Story) ->
+    Story.
 
-%% -- What is printed ---------------------------------------------------------------------------
+%% The registered name of a pid or of an alias's owner. If the sender used a name, that name.
+name(<<First, _/binary>> = Id, #story{names = Names}) when First =:= $<; First =:= $# -> maps:get(Id, Names, none);
+name(Name, _) -> Name.
 
-%% Each tick prints the events that are older than the newest event of the previous tick. Sends all events at the end.
-hold(Waiting, Limit, Printed, Page) ->
-    Tick = erlang:send_after(?HOLD_MS, self(), tick),
-    {Why, Events} = collect(Waiting),
-    _ = erlang:cancel_timer(Tick),
-    {Old, New} = lists:partition(fun({Ns, _, _}) -> Why =/= tick orelse Ns =< Limit end, lists:keysort(1, Events)),
-    Next = lists:foldl(fun print/2, Page, Old),
-    case Why of
-        tick -> hold(New, lists:max([Limit | [Ns || {Ns, _, _} <- New]]), Old ++ Printed, Next);
-        {end_of_lines, From} -> From ! {self(), lists:keysort(1, Old ++ Printed)}
+show(Pid, Story) ->
+    [[[Name, " "] || Name <- [name(Pid, Story)], Name =/= none], Pid].
+
+line(Ns, Line, Story) ->
+    Story#story{lines = [{Ns, Line} | Story#story.lines]}.
+
+began(Interval, Ns, Story) ->
+    Story#story{began = (Story#story.began)#{Interval => Ns}}.
+
+%% The duration as text; empty if the begin was not recorded.
+took(Kind, Interval, Ns, Story) ->
+    case maps:take(Interval, Story#story.began) of
+        {Began, Rest} -> {[", after ", time(Ns - Began)], adds(Kind, Ns - Began, Story#story{began = Rest})};
+        error -> {[], Story}
     end.
 
-collect(Events) ->
-    receive
-        {line, Line} ->
-            case demo_events:from_bpftrace(Line) of
-                none -> collect(Events);
-                Event -> collect([Event | Events])
-            end;
-        Other ->
-            {Other, Events}
-    end.
+adds(Kind, Time, Story = #story{took = Took}) ->
+    Story#story{took = Took#{Kind => [Time | maps:get(Kind, Took, [])]}}.
 
-%% The time of the first event, and the story so far.
-new_page() ->
-    {none, demo_story:new()}.
+%% -- Printing -----------------------------------------------------------------------------------------
 
-print(Event = {Ns, _, _}, {none, Story}) ->
-    print(Event, {Ns, Story});
-print(Event = {Ns, _, _}, {Began, Story}) ->
-    {Told, Next} = demo_story:tell(Event, Story),
-    Line = case verbose() of
-               true -> demo_events:to_line(Event, fun(Value) -> demo_story:show(Value, Next) end);
-               false -> Told
-           end,
-    _ = [io:put_chars([io_lib:format("~8.3f  ", [(Ns - Began) / 1.0e9]), Line, $\n]) || Line =/= none],
-    {Began, Next}.
+print(Lines, Began) ->
+    [io:format("~8.3f  ~ts~n", [(Ns - Began) / 1.0e9, Line]) || {Ns, Line} <- lists:sublist(Lines, ?LINES)],
+    io:format("... and ~b more lines~n", [max(0, length(Lines) - ?LINES)]).
 
-verbose() ->
-    not lists:member(os:getenv("VERBOSE", "0"), ["", "0"]).
-
-header(Tracer, When) ->
-    #{library := Library} = dyntrace:info(),
-    io:format(
-      "~ndyntrace: a stock Erlang VM (OTP ~s, ERTS ~s), traced by ~s.~n~n"
-      "  What runs    a supervisor with workers: a customer who calls a clerk and spawns a process for each~n"
-      "               order, a gambler who crashes at each third roll and is restarted, a typist with a port,~n"
-      "               a caller and a listener with a socket; ~b rounds of each~n"
-      "  Traced by    erlang:trace(new, true, [~s, {tracer, dyntrace, []}])~n"
-      "  Library      ~ts~n"
-      "  Printed      ~s, ~s~n~n",
-      [erlang:system_info(otp_release), erlang:system_info(version), Tracer, ?ROUNDS,
-       lists:join(", ", [io_lib:format("~w", [Flag]) || Flag <- ?FLAGS]), Library,
-       case verbose() of
-           true -> "all events";
-           false -> "the events of the story (VERBOSE=1 make demo: all events)"
-       end, When]).
-
-%% All numbers come from the events, except those in the last line, which the system has counted itself.
-summary(Events) ->
-    Story = lists:foldl(fun(Event, Before) -> element(2, demo_story:tell(Event, Before)) end, demo_story:new(), Events),
-    io:format("~n~b events.~n", [length(Events)]),
-    verbose() andalso counts([Probe || {_, Probe, _} <- Events]),
-    #{answers := Answers, processes := Processes, restarts := Restarts, crashes := Crashes, rolls := Rolls,
-      collections := Collections, ports := Ports, connections := Connections} = demo_story:facts(Story),
-    io:format("~nSummary of the events:~n~n"),
-    says("clerk", "answers in ~s (~s)", [median(Answers), many(Answers, "call")]),
-    says("customer", "~s in separate processes, which live ~s", [many(Processes, "order"), median(Processes)]),
-    says("gambler", "~s, crashed ~s: ~ts; up again after ~s",
-         [many(Rolls, "roll"), times(length(Crashes)), lists:join(", ", lists:usort(Crashes)), median(Restarts)]),
-    says("typist", "~b ports", [Ports]),
-    says("caller", "~b connections", [Connections]),
-    says("all", "~s, the longest ~s", [many(Collections, "garbage collection"), time(lists:max([0 | Collections]))]),
-    #{orders := Orders, rolls := Rolled, crashes := Crashed, ports := Opened, connections := Connected} =
-        demo_system:counted(),
-    io:format("~nThe system's own count: ~b orders, ~b rolls, ~b crashes, ~b ports, ~b connections.~n",
-              [Orders, Rolled, Crashed, Opened, Connected]).
-
-counts(Probes) ->
-    [io:format("  ~-18s ~6b~n", [Name, Count])
-     || #{name := Name} <- traced_probes(), Count <- [length([Probe || Probe <- Probes, Probe =:= Name])], Count > 0].
+summary(#story{took = Took}) ->
+    Of = fun(Kind) -> maps:get(Kind, Took, []) end,
+    Crashes = [{Reason, length(Times)} || {{crash, Reason}, Times} <- maps:to_list(Took)],
+    says("clerk", "answers in ~s (~b calls)", both(Of({answer, <<"demo_clerk">>}))),
+    says("customer", "orders live ~s (~b orders)", both(Of(process))),
+    says("gambler", "~b rolls, crashed ~b times: ~ts; up again after ~s",
+         [length(Of(<<"demo_system:roll/1">>)), lists:sum([Count || {_, Count} <- Crashes]),
+          lists:join(", ", [Reason || {Reason, _} <- Crashes]), median(Of(restart))]),
+    says("typist", "~b ports", [length(Of(port))]),
+    says("caller", "~b connections", [length(Of(connection))]),
+    says("all", "~s in a garbage collection (~b), at most ~s", both(Of(gc)) ++ [time(lists:max([0 | Of(gc)]))]).
 
 says(Who, Format, Args) ->
     io:format("  ~-10s " ++ Format ++ "~n", [Who | Args]).
 
-many(List, What) ->
-    io_lib:format("~b ~ss", [length(List), What]).
+both(Times) ->
+    [median(Times), length(Times)].
 
-times(1) -> "once";
-times(2) -> "twice";
-times(N) -> io_lib:format("~b times", [N]).
-
-median([]) ->
-    "no time";
-median(Times) ->
-    time(lists:nth((length(Times) + 1) div 2, lists:sort(Times))).
+median([]) -> "no time";
+median(Times) -> time(lists:nth((length(Times) + 1) div 2, lists:sort(Times))).
 
 time(Ns) when Ns < 10000000 -> io_lib:format("~b us", [Ns div 1000]);
 time(Ns) -> io_lib:format("~b ms", [Ns div 1000000]).
 
-next(Commands) ->
-    io:format(
-      "~nNow trace your own node. In its shell:~n~n"
-      "  1> dyntrace:info().~n"
-      "  2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).~n~n"
-      "~ts~n"
-      "See README.md, and docs/PROBES.md for all probes.~n", [Commands]).
-
-explain(NoBpftrace, NoLttng) ->
-    io:format(
-      "~nThe demo prints what a system tracer sees of this VM. No tracer can be used here:~n~n"
-      "  ~ts~n"
-      "  ~ts~n~n"
-      "LTTng needs lttng-tools and babeltrace2, but no privileges. bpftrace needs root and a kernel~n"
-      "with BPF and uprobes. The library itself works without them.~n", [NoBpftrace, NoLttng]).
+look_at(Recording) ->
+    {0, Report} = test_viewer:view(report, [], [Recording]),
+    Findings = lists:sublist(binary:split(Report, <<"\n\n">>, [global]), 2),
+    io:format("~nThe report of the viewer begins with:~n~n~ts~n", [lists:join("\n\n", Findings)]),
+    [Page, Trace] = [filename:absname(filename:join(?FOLDER, Name)) || Name <- ["demo.html", "demo.pftrace"]],
+    [{0, _} = test_viewer:view(Sink, [{path, File}], [Recording]) || {Sink, File} <- [{html, Page}, {perfetto, Trace}]],
+    io:format("~nLook at it:~n~n"
+              "  ~ts~n      a page with everything, for any browser~n"
+              "  ~ts~n      for https://ui.perfetto.dev, which reads it in the browser~n"
+              "  babeltrace2 --plugin-path=~ts \\~n              ~ts --component=sink.dyntrace.report~n"
+              "      the whole report~n~n"
+              "docs/pictures.md says how to record your own node, and what else there is.~n",
+              [Page, Trace, test_viewer:plugin(), Recording]).

@@ -6,29 +6,30 @@ static const char intro[] =
     "\n"
     "Generated from `viewer/summary/findings/rules.def` by `make docs`.\n"
     "\n"
-    "[The report](report.md) and [the page](page.md) of a recording begin with findings: what a\n"
-    "person should look at first, the most severe first. `dyntrace report` prints them.\n"
+    "[The report](report.md) and [the page](page.md) of a recording begin with findings, the most\n"
+    "severe first. `dyntrace report` prints them.\n"
     "\n"
     "- `high`: work fails or waits now.\n"
     "- `medium`: something is near its limit, or has failed once.\n"
-    "- `low`: worth knowing. Healthy systems may have such findings, and no others but "
+    "- `low`: worth knowing. A healthy system may have such findings, and also "
     "`short_connections`.\n"
     "\n"
-    "A rule says nothing if the recording does not have what it looks at. What is inferred is\n"
-    "shown as such.\n";
+    "A rule reports nothing if the recording lacks the events that it needs. Inferred values are\n"
+    "marked.\n";
 
 static const char limits[] =
-    "\n## What no rule says\n\n"
+    "\n## What the rules do not cover\n\n"
     "*A process receives more than it answers.* Only calls of gen_servers have answers, and\n"
-    "those have rules: `slow_server`, `timed_out_calls`. Most messages are casts and signals,\n"
-    "which are answered by none or by many: a queue of RabbitMQ that is well sends more than\n"
-    "it receives, and a logger nothing. What comes of it is told: `growing_queue`,\n"
-    "`growing_heap`.\n";
+    "`slow_server` and `timed_out_calls` cover them. Most messages are casts and signals, which\n"
+    "get no answer or several: a healthy queue of RabbitMQ sends more messages than it receives,\n"
+    "and a logger sends none. `growing_queue` and `growing_heap` report the effects.\n";
 
 /* The words of units. */
 #define NUMBER ""
 #define TIMES " times"
 #define PERCENT " %"
+#define PER_SECOND " per second"
+#define KB_PER_SECOND " kB per second"
 #define NS " ns"
 #define MS " ms"
 #define SECONDS " s"
@@ -37,7 +38,7 @@ static const char limits[] =
 static const struct rule {
     const char *name, *about, *severity, *looks_at, *limits, *why, *next;
 } rules[] = {
-#define LIMIT(name, number, unit, meaning) "| `" #name "` | " #number unit " | " meaning " |\n"
+#define LIMIT(name, number, unit, meaning) "- `" #name "` = " #number unit ": " meaning "\n"
 #define RULE(name, about, severity, looks_at, limits, why, next)                                   \
     {#name, #about, severity, looks_at, "" limits, why, next},
 #include "summary/findings/rules.def"
@@ -51,10 +52,8 @@ int main(void) {
                rules[i].looks_at);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];
-        printf("\n## %s\n\n%s\n\nNext: %s.\n", rule->name, rule->why, rule->next);
-        if (*rule->limits)
-            printf("\n| limit | value | of what |\n|---|---|---|\n%s", rule->limits);
-        printf("\nMore of it: the report's table `%s`.\n", rule->about);
+        printf("\n## %s\n%s\n\nNext: %s. Details: the report's table `%s`.%s\n%s", rule->name,
+               rule->why, rule->next, rule->about, *rule->limits ? " Limits:" : "", rule->limits);
     }
     fputs(limits, stdout);
     return 0;

@@ -1,14 +1,13 @@
 /*
- * The backends together: whether a probe is enabled in any, and firing it in those.
+ * All backends: whether a probe is enabled in any of them, and firing it.
  *
  * A backend has four functions, dt_<name>_is_enabled, dt_<name>_consumers_of, dt_<name>_fire and
- * dt_<name>_missing, in a header of its name. The catalogue has the table of backends,
- * BACKEND(name).
+ * dt_<name>_missing, in a header of its name. The catalogue lists the backends: BACKEND(name).
  */
 #ifndef DT_BACKENDS_BACKENDS_H
 #define DT_BACKENDS_BACKENDS_H
 
-#include "backends/lttng.h"
+#include "backends/lttng/lttng.h"
 #include "backends/usdt.h"
 #include "catalogue/probes.h"
 
@@ -19,7 +18,7 @@ static inline bool dt_is_enabled(enum dt_probe probe) {
         ;
 }
 
-/* The set of backends, as bits 1 << DT_BACKEND_usdt | …, in which it is enabled. */
+/* The set of backends in which the probe is enabled, as bits 1 << DT_BACKEND_lttng | … */
 static inline unsigned dt_enabled_in(enum dt_probe probe) {
 #define BACKEND(name) | (unsigned)dt_##name##_is_enabled(probe) << DT_BACKEND_##name
     return 0U
@@ -27,7 +26,7 @@ static inline unsigned dt_enabled_in(enum dt_probe probe) {
         ;
 }
 
-/* Fires it in these backends. It has to be enabled in each. */
+/* Fires the probe in these backends. It must be enabled in each of them. */
 static inline void dt_fire_in(unsigned backends, enum dt_probe probe, const union dt_event *event) {
 #define BACKEND(name)                                                                              \
     if (backends & 1U << DT_BACKEND_##name)                                                        \

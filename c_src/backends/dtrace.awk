@@ -1,6 +1,6 @@
 # Reads the records of dtrace.def, "provider name(types);". Writes the providers in the language of `dtrace -h`.
-# With -v names=1: for each macro that `dtrace -h` makes, as ERLANG_MESSAGE_SEND, the name by which dtrace.c knows it,
-# as FIRE_erlang_message__send. The C preprocessor can't make the one of the other.
+# With -v names=1: maps each macro that `dtrace -h` generates, such as ERLANG_MESSAGE_SEND, to the name that dtrace.c
+# uses, such as FIRE_erlang_message__send. The C preprocessor cannot convert one into the other.
 
 BEGIN { RS = ";" }
 

@@ -9,13 +9,13 @@
 #define SDT_USE_VARIADIC 1
 #include <sys/sdt.h>
 
-/* Of each probe, what this backend has of it. */
+/* Selects the probes of this backend. */
 #define ON_usdt , 1,
 
 /* -- Semaphores ------------------------------------------------------------------ */
 
-/* Tracers find a semaphore by its address in the probe's note and write there; only
-   its section and its name are fixed. */
+/* Tracers find a semaphore by its address in the probe's note, and write to it; only its section
+   and its name are fixed. */
 #define SEMAPHORE(name, provider)                                                                  \
     volatile unsigned short provider##_##name##_semaphore __attribute__((section(".probes")));
 #define LABEL_SEMAPHORE(label, name, provider) SEMAPHORE(name##label, provider)
@@ -26,7 +26,7 @@
 #define ROW(name, provider, ...) EACH_OF_ROW(LABEL_SEMAPHORE, name, provider)
 #include "catalogue/probes.def"
 
-/* Always zero: for probes without a USDT site of their own. */
+/* Always zero: for probes without a USDT site. */
 static volatile unsigned short never;
 
 #define ADDRESS(name, provider) &provider##_##name##_semaphore,

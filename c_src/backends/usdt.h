@@ -1,11 +1,11 @@
 /*
- * USDT: the probes as <sys/sdt.h> defines them. Each has one site, a nop that a tracer
- * replaces by a breakpoint, and one semaphore, a counter that the kernel or the tracer
- * raises while a consumer is attached; so one load tells whether the probe is enabled. A labeled
- * probe is one such probe per label, with functions of its own, and so is a row of probes.
+ * USDT: the probes as <sys/sdt.h> defines them. Each has one site, a nop that a tracer replaces by
+ * a breakpoint, and one semaphore, a counter that the kernel or the tracer increments while a
+ * consumer is attached. So one load shows whether the probe is enabled. A labeled probe consists of
+ * one such probe per label, with separate functions, and a probe array of one per index.
  *
- * Where DTrace is native (DT_DTRACE), `dtrace` makes the probes, and a call tells whether one is
- * enabled. Without either, none is ever enabled.
+ * On systems with native DTrace (DT_DTRACE), `dtrace` makes the probes, and a call returns whether
+ * one is enabled. With neither, no probe is ever enabled.
  */
 #ifndef DT_BACKENDS_USDT_H
 #define DT_BACKENDS_USDT_H
@@ -17,38 +17,32 @@
 
 #include "catalogue/event.h"
 #include "catalogue/probes.h"
+#include "catalogue/unused.h"
 
 #ifdef DT_NO_USDT
 
-static inline bool dt_usdt_is_enabled(enum dt_probe probe) {
-    (void)probe;
+static inline bool dt_usdt_is_enabled(DT_UNUSED enum dt_probe probe) {
     return false;
 }
 
-static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
-    (void)probe;
-    (void)ids;
-    (void)most;
+static inline size_t dt_usdt_consumers_of(DT_UNUSED enum dt_probe probe, DT_UNUSED uint64_t *ids,
+                                          DT_UNUSED size_t most) {
     return 0;
 }
 
-static inline void dt_usdt_fire(enum dt_probe probe, const union dt_event *event) {
-    (void)probe;
-    (void)event;
+static inline void dt_usdt_fire(DT_UNUSED enum dt_probe probe,
+                                DT_UNUSED const union dt_event *event) {
 }
 
-static inline bool dt_usdt_label_is_enabled(unsigned label) {
-    (void)label;
+static inline bool dt_usdt_label_is_enabled(DT_UNUSED unsigned label) {
     return false;
 }
 
-static inline void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e) {
-    (void)label;
-    (void)e;
+static inline void dt_usdt_fire_label(DT_UNUSED unsigned label,
+                                      DT_UNUSED const struct dt_user_trace__n *e) {
 }
 
-static inline bool dt_usdt_row_is_enabled(unsigned number) {
-    (void)number;
+static inline bool dt_usdt_row_is_enabled(DT_UNUSED unsigned number) {
     return false;
 }
 
@@ -95,8 +89,8 @@ static inline bool dt_usdt_row_is_enabled(unsigned number) {
 #endif
 
 /* The consumers of a probe as numbers: the first one is 1. Tracers have no identity, and several
-   may count as one: Linux counts a place once, and where DTrace is native, it tells only whether
-   there are some. Of a row, the numbers of its probes that are enabled. */
+   may count as one: Linux counts a probe site once, and native DTrace reports only whether there
+   are any. For a probe array, the indexes of the enabled probes. */
 static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, size_t most) {
     size_t count = 0;
 
@@ -113,13 +107,12 @@ static inline size_t dt_usdt_consumers_of(enum dt_probe probe, uint64_t *ids, si
     return count;
 }
 
-/* For a probe that is enabled. */
+/* The probe must be enabled. */
 void dt_usdt_fire(enum dt_probe probe, const union dt_event *event);
 void dt_usdt_fire_label(unsigned label, const struct dt_user_trace__n *e);
 
 /* Whether this backend is missing, and why. */
-static inline bool dt_usdt_missing(char *why, size_t size) {
-    (void)size;
+static inline bool dt_usdt_missing(char *why, DT_UNUSED size_t size) {
     *why = '\0';
     return false;
 }

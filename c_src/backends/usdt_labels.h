@@ -1,9 +1,8 @@
 /*
- * EACH_LABEL(M, ...): M(0, ...) to M(DT_LAST_LABEL, ...), for the probes that a labeled probe is in
- * USDT.
+ * EACH_LABEL(M, ...): M(0, ...) to M(DT_LAST_LABEL, ...), for the USDT probes of a labeled probe.
  *
- * EACH_OF_ROW(M, ...): M(, ...), then M(1, ...) to M(DT_LAST_OF_ROW, ...), for those of a row. What
- * M gets ends the name; with + 0 after it, it is the number.
+ * EACH_OF_ROW(M, ...): M(, ...), then M(1, ...) to M(DT_LAST_OF_ROW, ...), for those of a probe
+ * array. M's argument is the suffix of the name; followed by + 0, it is the index.
  */
 #ifndef DT_BACKENDS_USDT_LABELS_H
 #define DT_BACKENDS_USDT_LABELS_H

@@ -1,5 +1,5 @@
 /*
- * The sites of the probes, for the source that implements the backend. It defines
+ * The sites of the probes, for the source file that implements the backend. It defines
  *
  *   FIRE(provider, name, arguments...)   fires a probe, as a statement
  *   TEXT_OF(text)                        a text, as the type that FIRE takes
@@ -15,8 +15,8 @@ _Static_assert(0 EACH_OF_ROW(COUNT, 0) == DT_ROW, "DT_LAST_OF_ROW is not the las
 #define RESCAN(macro, ...) macro(__VA_ARGS__)
 #define LIST(...) __VA_ARGS__
 
-/* One function per probe, never inlined or cloned: a probe with several sites loses
-   events in some tracers. */
+/* One function per probe, never inlined or cloned: some tracers lose events of a probe with several
+   sites. */
 #define SITE(name, provider, fields...)                                                            \
     static __attribute__((noinline)) void fire_##name(const union dt_event *event) {               \
         const struct dt_##name *e = &event->name;                                                  \
@@ -44,7 +44,7 @@ _Static_assert(0 EACH_OF_ROW(COUNT, 0) == DT_ROW, "DT_LAST_OF_ROW is not the las
     }
 #include "catalogue/probes.def"
 
-/* NULL for a probe without a site of its own, which is never enabled. */
+/* NULL for a probe without a site, which is never enabled. */
 #define FIRE_ENTRY(name) [DT_##name] = fire_##name,
 #define PROBE(name, provider, backends, ...) DT_CHOOSE(FIRE_ENTRY, DT_NOTHING, backends)(name)
 #define LABELED_PROBE(...)

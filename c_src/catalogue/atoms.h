@@ -1,6 +1,6 @@
 /*
- * The atoms of catalogue/atoms.def as variables: atom_<name>. An atom's value never
- * changes while the VM lives, so making them again on an upgrade changes nothing.
+ * The atoms of catalogue/atoms.def as variables: atom_<name>. The value of an atom is constant
+ * while the VM runs, so an upgrade can create them again without effect.
  */
 #ifndef DT_CATALOGUE_ATOMS_H
 #define DT_CATALOGUE_ATOMS_H

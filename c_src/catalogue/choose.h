@@ -1,14 +1,14 @@
 /*
- * Choosing by a probe's set of backends, while the catalogue is expanded.
+ * Selects by a probe's set of backends, while the catalogue is expanded.
  *
  *     #define ON_usdt , 1,
  *     #define PROBE(name, provider, backends, ...) DT_CHOOSE(SITE, NO_SITE, backends)(name)
  *     #include "catalogue/probes.def"
  *     #undef ON_usdt
  *
- * expands to SITE(name) for a probe that has ON(usdt) among its backends, to NO_SITE(name) for any
- * other. ON(usdt) is ON_usdt, so only the chosen backend adds an argument with a 1 to the set; the
- * names of other backends stay words without a meaning.
+ * expands to SITE(name) for a probe that has ON(usdt) among its backends, and to NO_SITE(name) for
+ * any other. ON(usdt) expands to ON_usdt, so only the selected backend adds an argument with a 1 to
+ * the set; the names of other backends remain unexpanded.
  */
 #ifndef DT_CATALOGUE_CHOOSE_H
 #define DT_CATALOGUE_CHOOSE_H
@@ -24,11 +24,11 @@
 #define DT_CHOOSE_0(with, without) without
 
 /* The same for the probes of one provider: DT_CHOOSE_OF(SITE, NO_SITE, provider, backends) expands
-   to SITE for those whose provider P has OF_P defined as , 1, too. */
+   to SITE if, in addition, OF_<provider> is defined as , 1, */
 #define DT_CHOOSE_OF(with, without, provider, ...)                                                 \
     DT_CHOOSE(DT_CHOOSE(with, without, OF_##provider), without, __VA_ARGS__)
 
-/* For probes that a backend does not have. */
+/* For probes that are not in the selected backend. */
 #define DT_NOTHING(...)
 
 #endif

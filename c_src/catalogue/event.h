@@ -1,25 +1,25 @@
 /*
- * Events: one C struct per probe, all from the catalogue.
+ * Events: one C struct per probe, generated from the catalogue, and the maximum sizes of its texts.
  */
 #ifndef DT_CATALOGUE_EVENT_H
 #define DT_CATALOGUE_EVENT_H
 
 #include <stdint.h>
 
-/* The labels of a LABELED_PROBE are 0 to DT_LAST_LABEL, in Erlang MAX_LABEL
+/* The labels of a LABELED_PROBE are 0 to DT_LAST_LABEL, which is MAX_LABEL in Erlang
    (src/facade/dyntrace_annotation.hrl). */
 #define DT_LAST_LABEL 950
 enum { DT_LABELS = DT_LAST_LABEL + 1 };
 
-/* The numbers of a ROW are 0, which is not in the name of its first probe, to DT_LAST_OF_ROW. */
+/* The indexes of a ROW are 0 to DT_LAST_OF_ROW; the name of its first probe has no index. */
 #define DT_LAST_OF_ROW 29
 enum { DT_ROW = DT_LAST_OF_ROW + 1 };
 
 enum {
-    /* Free terms are cut here, the mark of the cut included. */
+    /* The maximum size of the text of a term, including the "..." of a cut one. */
     DT_TERM_MAX = 256,
 
-    /* Strings that a program passes are cut here. */
+    /* The maximum size of a string that a program passes. */
     DT_STRING_MAX = 1024,
 };
 
@@ -32,7 +32,7 @@ enum {
     };
 #include "catalogue/probes.def"
 
-/* DT_process_spawn … : the probes by number, in the order of the catalogue. */
+/* DT_process_spawn … : the numbers of the probes, in the order of the catalogue. */
 enum dt_probe {
 #define PROBE(name, ...) DT_##name,
 #include "catalogue/probes.def"

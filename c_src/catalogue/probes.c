@@ -38,22 +38,46 @@ const struct dt_probe_info dt_probes[DT_PROBES] = {
 #define SECOND_OF(first, second, ...) second
 
 #define ON(backend)
-#define FROM(source) , &atom_##source
+#define FROM(source) , #source
 #define PROBE(name, provider, backends, ...) SECOND(~backends, NULL, ~),
-const ERL_NIF_TERM *const dt_probe_sources[DT_PROBES] = {
+const char *const dt_probe_sources[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
 
 #define ON(backend)
 #define AS(kind) , &atom_##kind
-#define PROBE(name, provider, backends, ...) SECOND(~backends, &atom_told, ~),
+#define PROBE(name, provider, backends, ...) SECOND(~backends, &atom_reported, ~),
 const ERL_NIF_TERM *const dt_probe_kinds[DT_PROBES] = {
 #include "catalogue/probes.def"
 };
 
+/* -- Event groups ------------------------------------------------------------------- */
+
+const char *const dt_event_group_names[DT_EVENT_GROUPS] = {
+#define EVENT_GROUP(name) #name,
+#include "catalogue/probes.def"
+};
+
+#define ON(backend)
+#define IN(group) | 1U << DT_IN_##group
+#define PROBE(name, provider, backends, ...) 0 backends,
+const unsigned dt_probe_event_groups[DT_PROBES] = {
+#include "catalogue/probes.def"
+};
+
+#define ON(backend) | 1U << DT_BACKEND_##backend
+#define IN(group) | 1U << DT_BACKENDS
+#define PROBE(name, provider, backends, ...)                                                       \
+    _Static_assert(                                                                                \
+        !((0 backends) & 1U << DT_BACKEND_lttng) == !((0 backends) & 1U << DT_BACKENDS),           \
+        #name ": IN(group) belongs to ON(lttng), because LTTng records events by group");
+#include "catalogue/probes.def"
+
+/* -- Bounds ------------------------------------------------------------------------- */
+
 /*
- * bpftrace reads no more than arg0 to arg5. The probes of the provider erlang have the arguments
- * of the VMs that were built with them.
+ * bpftrace reads only arg0 to arg5. The probes of other providers have the arguments of the VMs
+ * that were built with them.
  */
 enum {
 #define PROVIDER(name) PROVIDER_##name,
@@ -63,7 +87,7 @@ enum {
 #define ON(backend) | 1U << DT_BACKEND_##backend
 #define FIELD(name) +1
 #define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    _Static_assert(0 fields <= 6 || PROVIDER_##provider == PROVIDER_erlang ||                      \
+    _Static_assert(0 fields <= 6 || PROVIDER_##provider != PROVIDER_org_erlang_dyntrace ||         \
                        !((0 backends) & 1U << DT_BACKEND_usdt),                                    \
                    #name " has more fields than bpftrace can read");
 #include "catalogue/probes.def"

@@ -13,7 +13,7 @@ static ERL_NIF_TERM boolean(bool is) {
     return is ? atom_true : atom_false;
 }
 
-/* Each by the backend that has the probe: no more loads than that takes. */
+/* Each checks only the backend that has the probe, to save loads. */
 static bool i4s4_is_enabled(void) {
     return dt_usdt_is_enabled(DT_user_trace__i4s4) || dt_lttng_is_enabled(DT_user_trace_i4s4);
 }
@@ -26,31 +26,21 @@ static bool get_label(ErlNifEnv *env, ERL_NIF_TERM term, unsigned *label) {
     return enif_get_uint(env, term, label) && *label < DT_LABELS;
 }
 
-ERL_NIF_TERM dt_annotation_wants_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_annotation_wants_i4s4) {
     return boolean(i4s4_is_enabled());
 }
 
-ERL_NIF_TERM dt_annotation_wants_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_wants_n) {
     unsigned label;
 
-    (void)argc;
     return boolean(get_label(env, argv[0], &label) && label_is_enabled(label));
 }
 
-ERL_NIF_TERM dt_annotation_wants_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_annotation_wants_mark) {
     return boolean(dt_is_enabled(DT_user_mark));
 }
 
-ERL_NIF_TERM dt_annotation_wants_span(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)env;
-    (void)argc;
-    (void)argv;
+DT_NIF(dt_annotation_wants_span) {
     return boolean(dt_is_enabled(DT_user_span_start) || dt_is_enabled(DT_user_span_stop));
 }
 
@@ -70,28 +60,12 @@ static int64_t integer(ErlNifEnv *env, ERL_NIF_TERM term) {
     return enif_get_int64(env, term, &i) ? i : 0;
 }
 
-/*
- * The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So the
- * fields that are filled for one are there for all.
- */
-#define AT(probe, field) offsetof(struct dt_##probe, field)
-#define SAME(field)                                                                                \
-    _Static_assert(AT(user_trace__i4s4, field) == AT(user_trace_i4s4, field) &&                    \
-                       AT(user_trace__i4s4, field) == AT(user_trace__n, field) &&                  \
-                       AT(user_trace__i4s4, field) == AT(user_trace_n, field),                     \
-                   #field " has another place in another probe")
-SAME(proc);
-SAME(user_tag);
-SAME(i1);
-SAME(i2);
-SAME(i3);
-SAME(i4);
-SAME(s1);
-SAME(s2);
-SAME(s3);
-SAME(s4);
-_Static_assert(AT(user_trace_n, label) >= sizeof(struct dt_user_trace__i4s4),
-               "label is not behind the common fields");
+/* The probes for p and pn begin with the same fields, the catalogue's USER_TRACE_FIELDS. So one
+   function can fill them for all. */
+_Static_assert(sizeof(struct dt_user_trace_i4s4) == sizeof(struct dt_user_trace__i4s4) &&
+                   sizeof(struct dt_user_trace__n) == sizeof(struct dt_user_trace__i4s4) &&
+                   offsetof(struct dt_user_trace_n, label) == sizeof(struct dt_user_trace__i4s4),
+               "a probe for p or pn has other fields");
 
 /* Tag, I1, …, I4, S1, …, S4 */
 static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[],
@@ -113,11 +87,10 @@ static void fill(ErlNifEnv *env, struct dt_text *text, const ERL_NIF_TERM argv[]
 
 /* -- Firing ------------------------------------------------------------------------ */
 
-ERL_NIF_TERM dt_annotation_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_trace_s1) {
     struct dt_text text;
     union dt_event event;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_trace__s1) && !dt_is_enabled(DT_user_trace_s1))
         return atom_false;
     dt_text_open(&text);
@@ -127,11 +100,10 @@ ERL_NIF_TERM dt_annotation_trace_s1(ErlNifEnv *env, int argc, const ERL_NIF_TERM
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_trace_i4s4) {
     struct dt_text text;
     union dt_event event;
 
-    (void)argc;
     if (!i4s4_is_enabled())
         return atom_false;
     fill(env, &text, argv, &event);
@@ -140,12 +112,11 @@ ERL_NIF_TERM dt_annotation_trace_i4s4(ErlNifEnv *env, int argc, const ERL_NIF_TE
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_trace_n) {
     struct dt_text text;
     union dt_event event;
     unsigned label;
 
-    (void)argc;
     if (!get_label(env, argv[0], &label) || !label_is_enabled(label))
         return atom_false;
     fill(env, &text, argv + 1, &event);
@@ -156,12 +127,11 @@ ERL_NIF_TERM dt_annotation_trace_n(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_mark) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_mark *e = &event.user_mark;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_mark))
         return atom_false;
     dt_text_open(&text);
@@ -173,12 +143,11 @@ ERL_NIF_TERM dt_annotation_mark(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_span_start) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_span_start *e = &event.user_span_start;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_span_start))
         return atom_false;
     dt_text_open(&text);
@@ -189,12 +158,11 @@ ERL_NIF_TERM dt_annotation_span_start(ErlNifEnv *env, int argc, const ERL_NIF_TE
     return atom_true;
 }
 
-ERL_NIF_TERM dt_annotation_span_stop(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_annotation_span_stop) {
     struct dt_text text;
     union dt_event event;
     struct dt_user_span_stop *e = &event.user_span_stop;
 
-    (void)argc;
     if (!dt_is_enabled(DT_user_span_stop))
         return atom_false;
     dt_text_open(&text);

@@ -1,9 +1,9 @@
 /*
  * Annotations: probes that Erlang code fires itself.
  *
- * dyntrace.erl first asks, by `wants_…`, whether the probe is enabled. Only then does it fetch the
- * process's tag, or read the clock, and fire: otherwise an annotation is one call that reads a
- * counter of each backend. dyntrace.erl checks the arguments; still, all NIFs accept any.
+ * dyntrace.erl first calls `wants_…` to check whether the probe is enabled. Only then does it read
+ * the process's tag or the clock, and fire. Otherwise an annotation is one call that reads a
+ * counter of each backend. dyntrace.erl checks the arguments, but all NIFs accept any.
  */
 #ifndef DT_SOURCES_ANNOTATIONS_H
 #define DT_SOURCES_ANNOTATIONS_H

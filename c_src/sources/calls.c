@@ -3,17 +3,19 @@
 #include "catalogue/atoms.h"
 #include "sources/gate.h"
 #include "sources/parts.h"
+#include "text/hash.h"
 
 _Atomic int64_t dt_calls_left = DT_CALLS_INFINITE;
 
 /*
- * An open hash table, which only grows: as many functions as fit, and the rest together. A slot is
- * free, then taken by one scheduler, then has its function, which never changes.
+ * A hash table with open addressing, from which nothing is removed: it has as many functions as
+ * fit, and one count for the others. A slot is free, then taken by one scheduler, then has its
+ * function, which never changes.
  */
 enum {
     SLOTS_LOG2 = 13,
     SLOTS = 1 << SLOTS_LOG2,
-    STEPS = 32, /* further from its first slot no function is stored */
+    STEPS = 32, /* the maximum distance of a function from its first slot */
     FREE = 0,
     TAKEN = 1, /* no term has this value */
 };
@@ -27,14 +29,9 @@ static struct slot {
 
 static _Atomic(uint64_t) others;
 
-static unsigned first_slot(const struct dt_location *f) {
-    uint64_t hash = ((uint64_t)f->module * 0x9e3779b97f4a7c15U + f->function) * 31 + f->arity;
-
-    return hash * 0xc2b2ae3d27d4eb4fU >> (64 - SLOTS_LOG2);
-}
-
+/* A call that is counted while the budget is lifted is still taken from it. */
 static bool is_infinite(void) {
-    return atomic_load_explicit(&dt_calls_left, memory_order_relaxed) == DT_CALLS_INFINITE;
+    return atomic_load_explicit(&dt_calls_left, memory_order_relaxed) > DT_CALLS_INFINITE / 2;
 }
 
 /* -- Counting ------------------------------------------------------------------------- */
@@ -51,10 +48,10 @@ static bool take(struct slot *slot, const struct dt_location *f) {
     return true;
 }
 
-/* The count of the function. A function that another scheduler is just storing is stored twice, and
-   its counts are added where they are read. */
+/* The count of the function. If another scheduler is just storing the function, it is stored twice;
+   the counts are added when they are read. */
 static _Atomic(uint64_t) *count_of(const struct dt_location *f) {
-    unsigned i = first_slot(f);
+    unsigned i = dt_hash_function(f->module, f->function, f->arity, SLOTS_LOG2);
 
     for (int step = 0; step < STEPS; step++, i = (i + 1) % SLOTS) {
         struct slot *slot = &slots[i];
@@ -87,10 +84,9 @@ static ERL_NIF_TERM add(ErlNifEnv *env, const struct slot *slot, ERL_NIF_TERM mo
     return enif_make_list_cell(env, enif_make_tuple2(env, mfa, enif_make_uint64(env, count)), list);
 }
 
-ERL_NIF_TERM dt_calls_set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_calls_set_budget) {
     ErlNifSInt64 calls = DT_CALLS_INFINITE;
 
-    (void)argc;
     if (!enif_is_identical(argv[0], atom_infinity) &&
         (!enif_get_int64(env, argv[0], &calls) || calls < 0))
         return enif_make_badarg(env);
@@ -98,11 +94,9 @@ ERL_NIF_TERM dt_calls_set_budget(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     return atom_ok;
 }
 
-ERL_NIF_TERM dt_calls_take(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_calls_take) {
     ERL_NIF_TERM list = enif_make_list(env, 0);
 
-    (void)argc;
-    (void)argv;
     for (struct slot *slot = slots; slot < slots + SLOTS; slot++) {
         ERL_NIF_TERM module = atomic_load_explicit(&slot->module, memory_order_acquire);
         uint64_t count = module == FREE || module == TAKEN

@@ -1,13 +1,13 @@
 /*
- * Which process a thread runs, as texts in the thread's memory. A program that takes samples reads
- * them there at any time: an event per sample would come too late, and one per scheduling costs
- * more than what is sampled.
+ * The current process of a thread, as texts in the thread's memory. Sampling programs can read them
+ * there at any time: an event per sample would come too late, and an event per scheduling would
+ * cost more than the sampled work.
  *
  *     pid   [ <0.131.0>\0 ]      - between two processes
  *     entry [ lists:sort/1\0 ]
  *
- * The program interrupts the thread anywhere, also while it writes. So a text is empty until it is
- * whole.
+ * The program may interrupt the thread anywhere, also while it writes. So a text is empty until it
+ * is complete.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -21,12 +21,12 @@ enum { PID_SIZE = 32, ENTRY_SIZE = 96 };
 struct current {
     char pid[PID_SIZE];
     char entry[ENTRY_SIZE];
-    int64_t told; /* when the thread has told its place, in ns */
+    int64_t reported; /* when the thread last reported the address, in ns */
 };
 
 static _Thread_local struct current own;
 
-enum { TELL_EVERY_NS = 100 * 1000 * 1000 };
+enum { REPORT_EVERY_NS = 100 * 1000 * 1000 };
 
 static void put(char *to, size_t size, const char *text) {
     size_t length = strnlen(text, size - 1);
@@ -41,7 +41,7 @@ static void put(char *to, size_t size, const char *text) {
     to[0] = text[0];
 }
 
-/* The kernel's tick is exact enough, and read in a few ns. */
+/* The kernel's tick is accurate enough, and takes a few ns to read. */
 static int64_t now(void) {
     struct timespec time;
 
@@ -52,7 +52,8 @@ static int64_t now(void) {
 enum dt_decoded dt_decode_current(struct dt_traced *trace, union dt_event *event) {
     int64_t time = now();
 
-    /* First: a process that is taken up and can't be decoded is none, not the one before. */
+    /* First, so that if the process cannot be decoded, none is shown instead of the previous one.
+     */
     put(own.pid, PID_SIZE, "-");
     if (trace->type[0] == 'i') {
         const char *pid, *entry;
@@ -62,9 +63,9 @@ enum dt_decoded dt_decode_current(struct dt_traced *trace, union dt_event *event
         put(own.entry, ENTRY_SIZE, entry);
         put(own.pid, PID_SIZE, pid);
     }
-    if (time - own.told < TELL_EVERY_NS)
+    if (time - own.reported < REPORT_EVERY_NS)
         return DT_NO_EVENT;
-    own.told = time;
+    own.reported = time;
     event->process_current.place = (uintptr_t)&own;
     return DT_DECODED;
 }

@@ -1,7 +1,7 @@
 /*
  * One decoder per shape of an event. The documentation of erlang:trace/3 describes the trace
- * messages; that of erl_tracer, which parts of them are the term and `extra`; that of seq_trace,
- * its own.
+ * messages, that of erl_tracer which parts of them are the term and `extra`, and that of seq_trace
+ * the sequential ones.
  */
 #include "sources/decode.h"
 
@@ -42,8 +42,8 @@ enum dt_decoded dt_decode_name(struct dt_traced *trace, union dt_event *event) {
     return DT_DECODED;
 }
 
-/* Both ends of a link may be traced. In an event of the other end, the term is the process or port
-   that links, and the tracee the one that is linked to. */
+/* Both ends of a link may be traced. In the event of the passive end, the term is the process or
+   port that links, and the tracee is the one that is linked to. */
 #define LINK_DECODER(decoder, probe, doer, other)                                                  \
     enum dt_decoded dt_decode_##decoder(struct dt_traced *trace, union dt_event *event) {          \
         struct dt_##probe *e = &event->probe;                                                      \
@@ -182,6 +182,10 @@ enum dt_decoded dt_decode_sent(struct dt_traced *trace, union dt_event *event) {
     return DT_DECODED;
 }
 
+enum dt_decoded dt_decode_port_sent(struct dt_traced *trace, union dt_event *event) {
+    return dt_is_port_result(trace) ? DT_NO_EVENT : dt_decode_sent(trace, event);
+}
+
 enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *event) {
     struct dt_message_receive *e = &event->message_receive;
 
@@ -190,8 +194,8 @@ enum dt_decoded dt_decode_received(struct dt_traced *trace, union dt_event *even
     return DT_DECODED;
 }
 
-/* What dyntrace:sender_pattern() yields: {Node,Pid} for a process of this node, {Port,undefined}
-   for a port, {Node,undefined} for others, among them the nodes clock_service and system. */
+/* The result of dyntrace:sender_pattern(): {Node,Pid} for a process of this node, {Port,undefined}
+   for a port, {Node,undefined} for others, including the nodes clock_service and system. */
 static bool get_sender(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NIF_TERM *node) {
     const ERL_NIF_TERM *pair;
     ERL_NIF_TERM result;
@@ -208,18 +212,19 @@ static bool get_sender(const struct dt_traced *trace, ERL_NIF_TERM *from, ERL_NI
            dt_get_node(trace->env, *from, node);
 }
 
-/* Processes that poll their mailboxes make as many timeouts as messages. A consumer of
-   message_receive gets all of them, so it gets their deliveries, too. */
-static bool is_left_out(ERL_NIF_TERM node) {
-    return node == atom_clock_service && dt_waits_is_poll() && !dt_is_enabled(DT_message_receive);
+/* Processes that poll their mailboxes cause as many timeouts as messages. A consumer of
+   message_receive gets all timeouts, so it gets their deliveries, too. */
+static bool is_left_out(const struct dt_traced *trace, ERL_NIF_TERM node) {
+    return node == atom_clock_service && dt_waits_is_poll(trace) &&
+           !dt_is_enabled(DT_message_receive);
 }
 
-/* Without that match specification, or with the result of another one, there is no sender. */
+/* Without that match specification, or with the result of another one, the sender is unknown. */
 enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *event) {
     struct dt_message_delivery *e = &event->message_delivery;
     ERL_NIF_TERM from, node;
 
-    if (!get_sender(trace, &from, &node) || is_left_out(node))
+    if (!get_sender(trace, &from, &node) || is_left_out(trace, node))
         return DT_NO_EVENT;
     DT_TRY(e->to, dt_id(trace, trace->tracee));
     DT_TRY(e->from, enif_is_atom(trace->env, from) ? "" : dt_id(trace, from));
@@ -228,7 +233,7 @@ enum dt_decoded dt_decode_delivered(struct dt_traced *trace, union dt_event *eve
     return DT_DECODED;
 }
 
-/* {Caller, Request}: no match specification is evaluated for a port. */
+/* {Caller, Request}: the VM does not evaluate match specifications for ports. */
 enum dt_decoded dt_decode_port_delivered(struct dt_traced *trace, union dt_event *event) {
     struct dt_message_delivery *e = &event->message_delivery;
     const ERL_NIF_TERM *pair;
@@ -243,7 +248,7 @@ enum dt_decoded dt_decode_port_delivered(struct dt_traced *trace, union dt_event
 
 /* -- Garbage collection --------------------------------------------------------- */
 
-/* `wordsize` is what the collection is to free at its start, and has freed at its end. */
+/* `wordsize` is the need of the process at the start, and the reclaimed heap at the end. */
 #define GC_DECODER(probe, amount)                                                                  \
     enum dt_decoded dt_decode_##probe(struct dt_traced *trace, union dt_event *event) {            \
         struct dt_##probe *e = &event->probe;                                                      \

@@ -1,8 +1,9 @@
 /*
- * The decoders of identities: who a process that is spawned, and a port that is opened, is.
+ * The decoders of identities: those of spawned processes and opened ports.
  *
- * The initial call of a process is translated as proc_lib:translate_initial_call/1 does, by the
- * arguments that it is spawned with: proc_lib and gen call the functions that people know.
+ * The initial call of a process is translated as in proc_lib:translate_initial_call/1, from the
+ * arguments of the spawn: the raw initial call would be a function of proc_lib or gen, not that of
+ * the user's module.
  */
 #include "catalogue/atoms.h"
 #include "sources/parts.h"
@@ -11,7 +12,7 @@
 
 /* -- Arguments -------------------------------------------------------------------------- */
 
-/* The first elements of a list. Their number is MORE for a list of more, 0 for an improper one. */
+/* The first elements of a list. Their number is MORE for a longer list, 0 for an improper one. */
 enum { ARGS = 7, MORE = ARGS + 1 };
 
 struct args {
@@ -41,7 +42,7 @@ static bool is(ERL_NIF_TERM term, ERL_NIF_TERM atom) {
 
 /* -- The initial call --------------------------------------------------------------------- */
 
-/* What is started as `module`:`function`/1 of a behaviour. */
+/* A process that starts as `module`:`function`/1 of a behaviour. */
 static bool set_call(struct dt_location *call, ErlNifEnv *env, ERL_NIF_TERM module,
                      ERL_NIF_TERM function) {
     *call = (struct dt_location){.module = module, .function = function, .arity = 1};

@@ -5,13 +5,14 @@
 #include "catalogue/atoms.h"
 #include "sources/gate.h"
 #include "sources/parts.h"
+#include "text/heap.h"
 
-/* -- Functions that are traced for the probes of files alone -------------------------------- */
+/* -- Functions that are traced only for the file probes -------------------------------------- */
 
 enum { MOST = 128, ARITY_BITS = 8, FREE = 0 };
 
-/* An atom and an arity each, then free places. Who reads while they are written may take one event
-   for another consumer's. */
+/* Elements are an atom and an arity; free ones are at the end. A read during a write may assign one
+   event to the wrong consumer. */
 static _Atomic uint64_t alone[MOST];
 
 static uint64_t key(ERL_NIF_TERM function, unsigned long arity) {
@@ -31,23 +32,20 @@ static bool is_alone(const struct dt_location *f) {
 }
 
 static bool get_function(ErlNifEnv *env, ERL_NIF_TERM term, uint64_t *function) {
-    const ERL_NIF_TERM *pair;
+    const ERL_NIF_TERM *pair = dt_tuple(env, term, 2);
     unsigned long arity;
-    int size;
 
-    if (!enif_get_tuple(env, term, &size, &pair) || size != 2 || !enif_is_atom(env, pair[0]) ||
-        !enif_get_ulong(env, pair[1], &arity))
+    if (!pair || !enif_is_atom(env, pair[0]) || !enif_get_ulong(env, pair[1], &arity))
         return false;
     *function = key(pair[0], arity);
     return true;
 }
 
-ERL_NIF_TERM dt_files_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_files_set) {
     ERL_NIF_TERM list = argv[0], head;
     uint64_t functions[MOST] = {FREE};
     unsigned count = 0;
 
-    (void)argc;
     while (count < MOST && enif_get_list_cell(env, list, &head, &list))
         if (!get_function(env, head, &functions[count++]))
             return enif_make_badarg(env);
@@ -58,23 +56,21 @@ ERL_NIF_TERM dt_files_set(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     return atom_ok;
 }
 
-/* Looks at the module first, since most calls are not of this one. Tracers that users set by hand
-   fire both. */
+/* Checks the module first, because most calls are not of this one. Tracers that users set
+   themselves fire both. */
 struct dt_file_event dt_files_look(const struct dt_traced *trace) {
-    const ERL_NIF_TERM *mfa;
+    const ERL_NIF_TERM *mfa = dt_tuple(trace->env, trace->term, 3);
     struct dt_location f;
-    int size;
 
-    if (!enif_get_tuple(trace->env, trace->term, &size, &mfa) || size != 3 ||
-        mfa[0] != atom_prim_file || !dt_get_call(trace, mfa[0], mfa[1], mfa[2], &f))
+    if (!mfa || mfa[0] != atom_prim_file || !dt_get_call(trace, mfa[0], mfa[1], mfa[2], &f))
         return (struct dt_file_event){.is_of_calls = true};
     return (struct dt_file_event){true, !dt_gate_is_for(trace->state) || !is_alone(&f)};
 }
 
 /* -- The decoders ---------------------------------------------------------------------------- */
 
-/* The first argument, where it is a name: a binary or a list of characters. Other functions have a
-   handle or a number there. */
+/* The first argument, if it is a name: a binary or a list of characters. For other functions it is
+   a handle or a number. */
 static const char *name_of(struct dt_traced *trace, const struct dt_location *call) {
     ERL_NIF_TERM first, rest;
 
@@ -96,7 +92,7 @@ enum dt_decoded dt_decode_file_called(struct dt_traced *trace, union dt_event *e
     return DT_DECODED;
 }
 
-/* ok | {ok, …} | eof | {error, Reason} and, of a few functions, other terms */
+/* ok | {ok, …} | eof | {error, Reason} and, from a few functions, other terms */
 static const char *result_of(struct dt_traced *trace, ERL_NIF_TERM value) {
     const ERL_NIF_TERM *pair;
 

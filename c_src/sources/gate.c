@@ -1,6 +1,6 @@
 #include "sources/gate.h"
 
-/* A local pid is one word; 0 is no pid. */
+/* A local pid is one word; 0 is not a pid. */
 static _Atomic(ERL_NIF_TERM) worker;
 static atomic_bool active;
 
@@ -27,17 +27,16 @@ bool dt_gate_is_open(ErlNifEnv *env) {
 
 /* Events left in the budget; negative when overdrawn. 64 bits on every machine. */
 static _Atomic int64_t left = DT_BUDGET_INFINITE;
-static atomic_bool infinite = true;
 static _Atomic uint64_t skipped;
 
 void dt_gate_set_budget(int64_t events) {
     atomic_store_explicit(&left, events, memory_order_relaxed);
-    atomic_store_explicit(&infinite, events == DT_BUDGET_INFINITE, memory_order_relaxed);
 }
 
-/* Without a budget, schedulers write to no shared counter. */
+/* Without a budget, schedulers do not write to a shared counter. An event that is fired while the
+   budget is lifted is still taken from it. */
 static bool is_infinite(void) {
-    return atomic_load_explicit(&infinite, memory_order_relaxed);
+    return atomic_load_explicit(&left, memory_order_relaxed) > DT_BUDGET_INFINITE / 2;
 }
 
 static bool skip(void) {

@@ -1,7 +1,7 @@
 /*
  * The gate: the limits of the application's tracer, {dyntrace, dyntrace_autotracer}. It traces
- * while its worker is alive and active, and fires the probes that are allowed, as often as its
- * budget of events permits. Tracers that users set by hand have no gate.
+ * while its worker is alive and active, and fires the allowed probes, as often as its budget of
+ * events permits. Tracers that users set themselves have no gate.
  */
 #ifndef DT_SOURCES_GATE_H
 #define DT_SOURCES_GATE_H
@@ -19,17 +19,17 @@ static inline bool dt_gate_is_for(ERL_NIF_TERM state) {
     return state == atom_dyntrace_autotracer;
 }
 
-/* Makes the calling process the worker. Returns the worker before it, a pid, or undefined if this
+/* Makes the calling process the worker. Returns the previous worker, a pid, or undefined if this
    library had none. */
 ERL_NIF_TERM dt_gate_claim(ErlNifEnv *env);
 
-/* Sets whether the worker has anything traced. */
+/* Sets whether the worker has set any tracing. */
 void dt_gate_activate(bool on);
 
 /*
- * Whether the worker is active and alive. The VM asks for it, as trace_status, each time that it
- * schedules a traced process. If not, the VM takes the tracer and all flags from that process, so
- * flags do not outlive their worker, and no walk over all processes is needed.
+ * Whether the worker is active and alive. The VM requests it, as trace_status, whenever it
+ * schedules a traced process. If not, the VM removes the tracer and all flags of that process, so
+ * flags do not outlive their worker, without a walk over all processes.
  */
 bool dt_gate_is_open(ErlNifEnv *env);
 
@@ -38,12 +38,13 @@ bool dt_gate_is_open(ErlNifEnv *env);
 /* Sets how many more events may be fired; DT_BUDGET_INFINITE: any number. */
 void dt_gate_set_budget(int64_t events);
 
-/* For an event that the VM asks about: whether the budget has an event left. If not, the event
-   counts as skipped, and the VM must not make it. */
+/* For an `enabled` callback: whether the budget has an event left. If not, the event counts as
+   skipped, and the VM must not make it. */
 bool dt_gate_may_make(void);
 
 /* For an event that the VM has made: takes it from the budget. If nothing is left, the event counts
-   as skipped. That happens when other schedulers were faster, or for events that come unasked. */
+   as skipped. That happens if other schedulers were faster, or for events that the VM makes without
+   calling `enabled`. */
 bool dt_gate_take(void);
 
 /* Events that dt_gate_may_make or dt_gate_take has skipped: each is counted once. */

@@ -13,32 +13,36 @@ bool dt_extra(const struct dt_traced *trace, ERL_NIF_TERM *value) {
     return enif_get_map_value(trace->env, trace->opts, atom_extra, value);
 }
 
-/* The length of a proper list, as far as it can be an arity. */
+/* The length of a proper list, up to DT_ARITY_MORE. */
 static bool get_arity(ErlNifEnv *env, ERL_NIF_TERM args, unsigned long *arity) {
     ERL_NIF_TERM head;
 
     *arity = 0;
     while (*arity < DT_ARITY_MORE && dt_list_cell(env, args, &head, &args))
         ++*arity;
-    return *arity == DT_ARITY_MORE || enif_is_empty_list(env, args);
+    return *arity == DT_ARITY_MORE || args == dt_empty_list;
 }
 
 bool dt_get_location(const struct dt_traced *trace, ERL_NIF_TERM term,
                      struct dt_location *location) {
-    const ERL_NIF_TERM *el;
-    int size;
+    const ERL_NIF_TERM *el = dt_tuple(trace->env, term, 3);
 
-    return enif_get_tuple(trace->env, term, &size, &el) && size == 3 &&
-           dt_get_call(trace, el[0], el[1], el[2], location);
+    return el && dt_get_call(trace, el[0], el[1], el[2], location);
 }
 
 bool dt_get_call(const struct dt_traced *trace, ERL_NIF_TERM module, ERL_NIF_TERM function,
                  ERL_NIF_TERM arity_or_args, struct dt_location *location) {
+    long arity;
+
     location->module = module;
     location->function = function;
     location->arguments = arity_or_args;
-    return enif_get_ulong(trace->env, arity_or_args, &location->arity) ||
-           get_arity(trace->env, arity_or_args, &location->arity);
+    if (dt_small(arity_or_args, &arity)) {
+        location->arity = (unsigned long)arity;
+        return arity >= 0;
+    }
+    return get_arity(trace->env, arity_or_args, &location->arity) ||
+           enif_get_ulong(trace->env, arity_or_args, &location->arity);
 }
 
 const char *dt_location_text(struct dt_traced *trace, const struct dt_location *location) {
@@ -62,9 +66,8 @@ const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location) {
 }
 
 bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF_TERM **pair) {
-    int size;
-
-    return enif_get_tuple(trace->env, term, &size, pair) && size == 2;
+    *pair = dt_tuple(trace->env, term, 2);
+    return *pair != NULL;
 }
 
 /* Returns the index of the key, or `count`. */
@@ -83,12 +86,11 @@ bool dt_values(const struct dt_traced *trace, const ERL_NIF_TERM keys[], uint64_
     const ERL_NIF_TERM *el;
     ErlNifUInt64 number;
     unsigned missing = (1U << count) - 1; /* bits */
-    int size;
 
     for (int i = 0; i < PAIRS && missing && dt_list_cell(trace->env, list, &head, &list); i++) {
         unsigned k;
 
-        if (!enif_get_tuple(trace->env, head, &size, &el) || size != 2)
+        if (!(el = dt_tuple(trace->env, head, 2)))
             continue;
         k = find_key(el[0], keys, count);
         if (!(missing & 1U << k))
@@ -115,8 +117,8 @@ bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info) {
     return true;
 }
 
-/* erl_nif has no call for it, the external term format has: after a byte for the type, and two for
-   the length of a reference, comes the node's name as an atom. */
+/* erl_nif has no function for it, but the external term format contains the node's name: it is an
+   atom after one byte for the type and, in a reference, two bytes for its length. */
 bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
     enum { VERSION = 131, NEWER_REFERENCE = 90 };
     ErlNifBinary external;
@@ -133,4 +135,15 @@ bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node) {
     }
     enif_release_binary(&external);
     return got;
+}
+
+bool dt_is_port_result(const struct dt_traced *trace) {
+    const ERL_NIF_TERM *message, *result;
+
+    return dt_get_pair(trace, trace->term, &message) &&
+           enif_is_identical(message[0], trace->tracee) &&
+           dt_get_pair(trace, message[1], &result) &&
+           (enif_is_identical(result[0], atom_control) ||
+            enif_is_identical(result[0], atom_call)) &&
+           enif_is_binary(trace->env, result[1]);
 }

@@ -19,8 +19,8 @@ static inline const char *dt_id(struct dt_traced *trace, ERL_NIF_TERM term) {
 }
 const char *dt_term(struct dt_traced *trace, ERL_NIF_TERM term);
 
-/* A text of the library's own. It is read first: programs in the kernel can't fault a page in, and
-   would see an empty text in one that nobody has read. */
+/* A constant text of the library. It is read first, because BPF programs cannot fault a page in:
+   they would see an empty text if its page has never been read. */
 static inline const char *dt_literal(const char *text) {
     const volatile char *at = text;
 
@@ -46,26 +46,22 @@ bool dt_get_call(const struct dt_traced *trace, ERL_NIF_TERM module, ERL_NIF_TER
                  ERL_NIF_TERM arity_or_args, struct dt_location *location);
 const char *dt_location_text(struct dt_traced *trace, const struct dt_location *location);
 
-/* Both in one. */
+/* The text of the location `term`. */
 const char *dt_mfa(struct dt_traced *trace, ERL_NIF_TERM term);
 
-/* A location that the VM may not know: then it says 0, or undefined. */
+/* A location; if the VM does not know it, it is 0 or undefined. */
 const char *dt_where(struct dt_traced *trace, ERL_NIF_TERM location);
 
 /* The elements of a pair. */
 bool dt_get_pair(const struct dt_traced *trace, ERL_NIF_TERM term, const ERL_NIF_TERM **pair);
 
-/* The values of `count` keys, which are atoms, in a list of {Key, Value}, as of garbage
-   collections. False if one is missing or no number. */
+/* The values of `count` keys, which are atoms, in a list of {Key, Value}, as in events of garbage
+   collections. False if one is missing or is not a number. */
 bool dt_values(const struct dt_traced *trace, const ERL_NIF_TERM keys[], uint64_t *const values[],
                unsigned count);
 
-/* The same for one key. */
-static inline bool dt_value(const struct dt_traced *trace, ERL_NIF_TERM key, uint64_t *value) {
-    return dt_values(trace, &key, &value, 1);
-}
-
-/* The node of a pid, port or reference. Allocates a few bytes off the heap. */
+/* The node of a pid, port or reference. The runtime allocates memory for it: see ARCHITECTURE.md,
+   "Callback invariants". */
 bool dt_get_node(ErlNifEnv *env, ERL_NIF_TERM handle, ERL_NIF_TERM *node);
 
 /* {send | 'receive' | print, {Previous,Current}, From, To, Message}: the term of a seq_trace event.
@@ -77,9 +73,9 @@ struct dt_seq_info {
 
 bool dt_get_seq_info(const struct dt_traced *trace, struct dt_seq_info *info);
 
-/* For a field of 32 bits, as the provider erlang has them. */
-static inline int32_t dt_int32(uint64_t n) {
-    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
-}
+/* Whether the message of a port is the result of port_control/3 or port_call/3: {Port, {control |
+   call, Binary}}. The VM traces it as if the port had sent it, but it is not a message. A driver's
+   own message of exactly this shape looks the same. */
+bool dt_is_port_result(const struct dt_traced *trace);
 
 #endif

@@ -15,7 +15,7 @@
 struct report {
     ErlNifEnv *env;
     const ERL_NIF_TERM *values; /* the next one first */
-    int count;                  /* how many are left */
+    int count;                  /* remaining values */
     struct dt_text text;
 };
 
@@ -112,10 +112,10 @@ static const struct reported {
 #include "catalogue/probes.def"
 };
 
-/* A dump has a pace of its own. If it took its events from the budget, each dump of a large node
-   would be cut, and tracing would pause after it. */
+/* A dump limits its own rate. If it used the budget, each dump of a large node would be truncated,
+   and tracing would pause after it. */
 static bool is_budgeted(enum dt_probe probe) {
-    return dt_probe_sources[probe] != &atom_identities;
+    return strcmp(dt_probe_sources[probe], "identities") != 0;
 }
 
 /* -- Reporting ------------------------------------------------------------------------- */
@@ -130,12 +130,11 @@ static const struct reported *find(ErlNifEnv *env, ERL_NIF_TERM name) {
     return NULL;
 }
 
-ERL_NIF_TERM dt_report(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+DT_NIF(dt_report) {
     const struct reported *to = find(env, argv[0]);
     struct report report = {.env = env};
     union dt_event event;
 
-    (void)argc;
     if (!to || !enif_get_tuple(env, argv[1], &report.count, &report.values))
         return enif_make_badarg(env);
     dt_text_open(&report.text);

@@ -1,18 +1,12 @@
 #include "sources/routes.h"
 
-#include "catalogue/atoms.h"
-#include "sources/decode_erlang.h"
-#include "sources/calls.h"
-#include "sources/ports.h"
-#include "sources/waits.h"
+#include <string.h>
 
 #define GROUP(group) static const struct dt_route group##_routes[] = {
 #define ROUTE(tag, probe, decoder, type, flags)                                                    \
-    {&atom_##tag, DT_##probe, dt_decode_##decoder, type, flags},
-#define ASK(tag, probe, flags) {&atom_##tag, DT_##probe, NULL, NULL, flags},
-#define SILENT(tag) {&atom_##tag, DT_PROBES, NULL, NULL, NULL},
-#define EVERY(probe, decoder)                                                                      \
-    {&atom_any, DT_##probe, dt_decode_erlang_##decoder, NULL, "any of the group"},
+    {#tag, DT_##probe, dt_decode_##decoder, type, flags},
+#define ASK(tag, probe, flags) {#tag, DT_##probe, NULL, NULL, flags},
+#define SILENT(tag) {#tag, DT_PROBES, NULL, NULL, NULL},
 #define END                                                                                        \
     { NULL, DT_PROBES, NULL, NULL, NULL }                                                          \
     }                                                                                              \
@@ -22,7 +16,6 @@
 /* Routes with a decoder have to fit the bits of a word. */
 #define GROUP(group) _Static_assert(DT_ROUTES >= 0
 #define ROUTE(...) +1
-#define EVERY(...) +1
 #define END , "a group has more routes than a word has bits");
 #include "sources/routes.def"
 
@@ -36,6 +29,10 @@ const char *const dt_group_names[DT_GROUPS] = {
 #include "sources/routes.def"
 };
 
+/* Hidden, like the decoders, so that a missing noter is an error of the linker. */
+#define NOTES(group, noter) __attribute__((visibility("hidden"))) dt_noter noter;
+#include "sources/routes.def"
+
 #define NOTES(group, noter) [DT_GROUP_##group] = noter,
 dt_noter *const dt_noters[DT_GROUPS] = {
 #include "sources/routes.def"
@@ -43,7 +40,8 @@ dt_noter *const dt_noters[DT_GROUPS] = {
 
 /* -- By tag --------------------------------------------------------------------------- */
 
-/* At most a tag per route, and one that ends the group. A route is in one tag, EVERY in all. */
+/* At most one tag per route, and one that ends the group. A route belongs to one tag or to all.
+ */
 enum {
 #define GROUP(group) +sizeof group##_routes / sizeof *group##_routes
     TAGS = 0
@@ -57,7 +55,7 @@ static struct dt_tag_probe by_backend[2 * TAGS * DT_BACKENDS];
 struct dt_tag *dt_tags[DT_GROUPS];
 
 static bool takes_every_tag(const struct dt_route *route) {
-    return route->tag == &atom_any;
+    return strcmp(route->tag, "any") == 0;
 }
 
 static bool has(const struct dt_tag_probes *of, enum dt_probe probe) {
@@ -67,7 +65,7 @@ static bool has(const struct dt_tag_probes *of, enum dt_probe probe) {
     return false;
 }
 
-/* Returns the place behind what was filled. */
+/* Returns the element after the filled ones. */
 static struct dt_tag_probe *fill_backend(struct dt_tag *t, unsigned backend,
                                          struct dt_tag_probe *place) {
     struct dt_tag_probes *of = &t->of[backend];
@@ -85,35 +83,39 @@ static struct dt_tag_probe *fill_backend(struct dt_tag *t, unsigned backend,
     return place + of->count;
 }
 
-static void fill_routes(struct dt_tag *t, const struct dt_route *routes, bool decoded) {
+static void fill_routes(ErlNifEnv *env, struct dt_tag *t, const struct dt_route *routes,
+                        bool decoded) {
     for (const struct dt_route *r = routes; r->tag; r++)
         if (r->probe != DT_PROBES && (r->decode != NULL) == decoded &&
-            (takes_every_tag(r) || *r->tag == t->tag))
+            (takes_every_tag(r) || enif_make_atom(env, r->tag) == t->tag))
             t->routes[t->count++] = r;
 }
 
-static void fill_tag(struct dt_tag *t, const struct dt_route *routes) {
+static void fill_tag(ErlNifEnv *env, struct dt_tag *t, const struct dt_route *routes) {
     static const struct dt_route **place = by_tag;
     static struct dt_tag_probe *probes = by_backend;
 
     t->routes = place;
-    fill_routes(t, routes, true);
-    fill_routes(t, routes, false);
+    fill_routes(env, t, routes, true);
+    fill_routes(env, t, routes, false);
     place += t->count;
     for (unsigned backend = 0; backend < DT_BACKENDS; backend++)
         probes = fill_backend(t, backend, probes);
 }
 
-void dt_tags_fill(void) {
+void dt_tags_fill(ErlNifEnv *env) {
     struct dt_tag *last = tags;
 
     for (int group = 0; group < DT_GROUPS && !dt_tags[DT_GROUPS - 1]; group++) {
         dt_tags[group] = last;
-        for (const struct dt_route *r = dt_routes[group]; r->tag; r++)
-            if (!takes_every_tag(r) && dt_tag_of(group, *r->tag)->tag == DT_NO_TAG) {
-                last->tag = *r->tag;
-                fill_tag(last++, dt_routes[group]);
-            }
-        fill_tag(last++, dt_routes[group]);
+        for (const struct dt_route *r = dt_routes[group]; r->tag; r++) {
+            ERL_NIF_TERM tag = enif_make_atom(env, r->tag);
+
+            if (takes_every_tag(r) || dt_tag_of(group, tag)->tag != DT_NO_TAG)
+                continue;
+            last->tag = tag;
+            fill_tag(env, last++, dt_routes[group]);
+        }
+        fill_tag(env, last++, dt_routes[group]);
     }
 }

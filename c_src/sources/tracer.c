@@ -21,12 +21,10 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
 #define FILE_GROUP(group)
 #define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
-    ERL_NIF_TERM dt_tracer_enabled_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {  \
-        (void)argc;                                                                                \
+    DT_NIF(dt_tracer_enabled_##group) {                                                            \
         return answer(of_tracee(DT_GROUP_##group, env, argv[2]), argv[0], argv[1]);                \
     }                                                                                              \
-    ERL_NIF_TERM dt_tracer_trace_##group(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {    \
-        (void)argc;                                                                                \
+    DT_NIF(dt_tracer_trace_##group) {                                                              \
         return trace(of_tracee(DT_GROUP_##group, env, argv[2]), argv[0], env, argv);               \
     }
 #include "sources/routes.def"
@@ -46,7 +44,8 @@ static inline enum dt_group of_tracee(enum dt_group group, ErlNifEnv *env, ERL_N
 
 /* -- 2. Is the event wanted? -------------------------------------------------------- */
 
-/* By backend, since most probes have one: half as many questions, and almost always the last. */
+/* Checked by backend, because most probes have one: that halves the number of checks, which are
+   almost always the last work of a callback. */
 #define BACKEND(name)                                                                              \
     static bool is_any_enabled_in_##name(const struct dt_tag *t) {                                 \
         const struct dt_tag_probe *p = t->of[DT_BACKEND_##name].probes,                            \
@@ -66,7 +65,7 @@ static bool is_any_enabled(const struct dt_tag *t) {
         ;
 }
 
-/* Of the application's tracer, only the probes that it allows. */
+/* For the application's tracer, only the allowed probes count. */
 static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     if (!is_any_enabled(t))
         return false;
@@ -89,7 +88,7 @@ static ERL_NIF_TERM within_budget(bool wanted, ERL_NIF_TERM state) {
     return wanted && (!dt_gate_is_for(state) || dt_gate_may_make()) ? atom_trace : atom_discard;
 }
 
-/* Calls have a budget of their own, beside that of all events. */
+/* Calls have a separate budget, in addition to that of all events. */
 static bool may_call(enum dt_group group, ERL_NIF_TERM state) {
     return group != DT_GROUP_call || !dt_gate_is_for(state) || dt_calls_may_make();
 }
@@ -100,7 +99,7 @@ static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM s
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */
 
-/* Events that could not be decoded, per probe; the last element: events of an unknown tag. */
+/* Events that could not be decoded, per probe; the last element counts those of an unknown tag. */
 static _Atomic uint64_t undecoded[DT_PROBES + 1];
 
 static void count_undecoded(enum dt_probe probe) {
@@ -145,7 +144,7 @@ static void decode_and_fire(const struct dt_route *route, unsigned backends,
     }
 }
 
-/* Looks at the backends once, before anything is decoded. */
+/* Reads the state of the backends once, before anything is decoded. */
 static inline void fire_enabled(const struct dt_tag *t, struct dt_traced *traced) {
     const uint64_t enabled[DT_BACKENDS] = {
 #define BACKEND(name) [DT_BACKEND_##name] = enabled_in_##name(t),
@@ -203,8 +202,8 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
 /* -- The callbacks for any tag ------------------------------------------------------ */
 
 /*
- * The VM calls enabled/3 and trace/5 for trace_status and seq_trace alone; for all other tags there
- * is a pair of callbacks. The contract of erl_tracer allows any tag.
+ * The VM calls enabled/3 and trace/5 only for trace_status and seq_trace; for all other tags it
+ * calls those of a group. The contract of erl_tracer allows any tag.
  */
 static bool group_takes(enum dt_group group, bool is_port) {
     switch (group) {
@@ -225,7 +224,7 @@ static bool group_takes(enum dt_group group, bool is_port) {
     }
 }
 
-/* For a tag that no group has, the first group, where it is unknown too. */
+/* For a tag that no group has, the first group, where it is also unknown. */
 static enum dt_group group_of(ErlNifEnv *env, ERL_NIF_TERM tag, ERL_NIF_TERM tracee) {
     bool is_port = enif_is_port(env, tracee);
 
@@ -243,15 +242,13 @@ static ERL_NIF_TERM seq_trace_kind(ErlNifEnv *env, ERL_NIF_TERM info) {
     return enif_get_tuple(env, info, &size, &el) && size > 0 ? el[0] : atom_undefined;
 }
 
-/* A tracer that a user has set by hand stays, since a consumer may attach later. That of an earlier
-   version's worker has no worker after an upgrade. */
+/* A tracer that a user has set is not removed, because a consumer may attach later. */
 static ERL_NIF_TERM trace_status(ErlNifEnv *env, ERL_NIF_TERM state) {
-    if (state == atom_dyntrace_follower)
-        return atom_remove;
     return !dt_gate_is_for(state) || dt_gate_is_open(env) ? atom_trace : atom_remove;
 }
 
-/* The kind of a seq_trace event comes with trace/5 only: here any kind that is wanted will do. */
+/* The kind of a seq_trace event is passed only to trace/5, so it suffices that any kind is wanted.
+ */
 static ERL_NIF_TERM answer_seq_trace(ERL_NIF_TERM state) {
     bool wanted = false;
 
@@ -260,8 +257,7 @@ static ERL_NIF_TERM answer_seq_trace(ERL_NIF_TERM state) {
     return within_budget(wanted, state);
 }
 
-ERL_NIF_TERM dt_tracer_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+DT_NIF(dt_tracer_enabled) {
     if (argv[0] == atom_trace_status)
         return trace_status(env, argv[1]);
     if (argv[0] == atom_seq_trace)
@@ -269,8 +265,7 @@ ERL_NIF_TERM dt_tracer_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     return answer(group_of(env, argv[0], argv[2]), argv[0], argv[1]);
 }
 
-ERL_NIF_TERM dt_tracer_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    (void)argc;
+DT_NIF(dt_tracer_trace) {
     if (argv[0] == atom_seq_trace)
         return trace(DT_GROUP_seq_trace, seq_trace_kind(env, argv[3]), env, argv);
     return trace(group_of(env, argv[0], argv[2]), argv[0], env, argv);

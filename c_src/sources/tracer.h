@@ -1,8 +1,9 @@
 /*
  * The tracer: the callbacks of the erl_tracer contract, as NIFs.
  *
- * They run inside the traced process or port, on its scheduler. They store no state between calls,
- * raise nothing, and accept any arguments, since Erlang code may call them too.
+ * They run inside the traced process or port, on its scheduler, and accept any arguments, because
+ * Erlang code may call them, too. ARCHITECTURE.md, "Callback invariants", lists what they must not
+ * do, the state that they keep and the allocations that they cause.
  */
 #ifndef DT_SOURCES_TRACER_H
 #define DT_SOURCES_TRACER_H
@@ -12,14 +13,14 @@
 #include "catalogue/event.h"
 #include "sources/nif.h"
 
-/* enabled/3 and trace/5; of each group of callbacks, enabled_<group>/3 and trace_<group>/5. */
+/* enabled/3 and trace/5; for each group of callbacks, enabled_<group>/3 and trace_<group>/5. */
 dt_nif dt_tracer_enabled, dt_tracer_trace;
 #define INFO_GROUP(group)
 #define FILE_GROUP(group)
 #define GROUP(group) dt_nif dt_tracer_enabled_##group, dt_tracer_trace_##group;
 #include "sources/routes.def"
 
-/* How many events of the probe could not be decoded; for DT_PROBES, events of an unknown tag. */
+/* The number of events of the probe that could not be decoded; for DT_PROBES, of an unknown tag. */
 uint64_t dt_tracer_undecoded(enum dt_probe probe);
 
 #endif

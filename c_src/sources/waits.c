@@ -4,10 +4,10 @@
 #include "catalogue/atoms.h"
 #include "sources/gate.h"
 
-/* What the thread runs. */
+/* The current process of the thread. */
 static _Thread_local struct {
-    ERL_NIF_TERM process; /* 0, which no term is: unknown */
-    bool has_run;         /* since it was taken up, as its events tell */
+    ERL_NIF_TERM process; /* 0, which is not a valid term: unknown */
+    bool has_run;         /* after it was scheduled in, according to its events */
     bool is_poll;         /* the event of 'receive' that is being traced */
 } own;
 
@@ -18,16 +18,16 @@ void dt_waits_note_running_procs(const struct dt_traced *trace) {
     own.has_run = false;
 }
 
-/* While turns are not told, the thread goes on to other processes unseen. */
-static bool are_turns_told(void) {
+/* If scheduling is not traced, the thread may switch to other processes unnoticed. */
+static bool is_scheduling_traced(void) {
     return dt_gate_allows(DT_process_scheduled) && dt_is_enabled(DT_process_scheduled);
 }
 
 void dt_waits_note_receive(const struct dt_traced *trace) {
-    own.is_poll = false;
     if (!dt_gate_is_for(trace->state))
         return;
-    if (!are_turns_told())
+    own.is_poll = false;
+    if (!is_scheduling_traced())
         own.process = 0;
     if (trace->tracee != own.process || trace->term != atom_timeout)
         return;
@@ -36,10 +36,10 @@ void dt_waits_note_receive(const struct dt_traced *trace) {
 }
 
 void dt_waits_note_send(const struct dt_traced *trace) {
-    if (trace->tracee == own.process && dt_gate_is_for(trace->state))
+    if (dt_gate_is_for(trace->state) && trace->tracee == own.process)
         own.has_run = true;
 }
 
-bool dt_waits_is_poll(void) {
-    return own.is_poll;
+bool dt_waits_is_poll(const struct dt_traced *trace) {
+    return dt_gate_is_for(trace->state) && own.is_poll;
 }

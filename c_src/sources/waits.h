@@ -1,14 +1,14 @@
 /*
- * Which timeouts end a wait.
+ * Detects timeouts that do not end a wait.
  *
- * The VM tells the end of each `receive … after` alike, also of `after 0`, which polls the mailbox
- * and does not wait. A process that waits does not run; when its time is over it is taken up, and
- * goes on with the timeout. So a timeout after another one, or after a message that the process has
- * sent meanwhile, ends no wait. What it has received since then tells nothing: where a signal has
- * come, too, the VM handles both before the process goes on.
+ * The VM traces the end of every `receive … after` in the same way, including that of `after 0`,
+ * which polls the mailbox and does not wait. A waiting process does not run; after the timeout it
+ * is scheduled in, and continues with the timeout. So a timeout that follows another one, or a
+ * message sent by the process, in the same time slice does not end a wait. Received messages prove
+ * nothing: if a signal has also arrived, the VM handles both before the process continues.
  *
- * What a thread has taken up, and whether that has run since, is noted per thread: of the
- * application's tracer alone, which gets each event once.
+ * Each thread records the process that it has scheduled in, and whether that has run meanwhile.
+ * Only events of the application's tracer are used, which gets each event once.
  */
 #ifndef DT_SOURCES_WAITS_H
 #define DT_SOURCES_WAITS_H
@@ -20,9 +20,8 @@ void dt_waits_note_running_procs(const struct dt_traced *trace);
 void dt_waits_note_receive(const struct dt_traced *trace);
 void dt_waits_note_send(const struct dt_traced *trace);
 
-/* Whether the event of 'receive' that was noted last, and comes from clock_service, is a timeout
-   that ends no wait. False where that is not known. A timer whose message is the atom `timeout`
-   looks the same. */
-bool dt_waits_is_poll(void);
+/* Whether this event of 'receive', which comes from clock_service, is a timeout that does not end a
+   wait. False if that is unknown. A timer whose message is the atom `timeout` looks the same. */
+bool dt_waits_is_poll(const struct dt_traced *trace);
 
 #endif

@@ -13,8 +13,8 @@ static bool is_in_alias(char c) {
            c == '.' || (unsigned char)c >= 0x80;
 }
 
-/* The length of the alias in the quoted atom that s begins with, 0 if it is none. An escaped quote
-   begins no atom. */
+/* The length of the alias in the quoted atom at the start of s, or 0. An escaped quote does not
+   start an atom. */
 static size_t alias_length(const char *s, char before) {
     size_t n = 0;
 
@@ -25,7 +25,7 @@ static size_t alias_length(const char *s, char before) {
     return s[PREFIX + n] == '\'' ? n : 0;
 }
 
-/* The text gets shorter, so it is written where it is read. */
+/* The text gets shorter, so it is converted in place. */
 const char *dt_text_alias(struct dt_text *text, const char *last) {
     char *start, *to, before = '\0';
 

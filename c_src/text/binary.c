@@ -1,6 +1,6 @@
 #include "text/binary.h"
 
-/* Copies are quick up to there. A part of so many bytes is no copy itself. */
+/* Copies up to LARGE bytes are fast. A part of PART bytes is not a copy itself. */
 enum { LARGE = 4096, PART = 256 };
 
 bool dt_binary_is_large_copy(ErlNifEnv *env, ERL_NIF_TERM term, const ErlNifBinary *binary) {

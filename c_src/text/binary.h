@@ -1,8 +1,8 @@
 /*
- * Unaligned binaries: their bytes do not start at a byte boundary, as of a binary that was matched
- * behind <<_:1, ...>>. The runtime copies such a binary whole before it returns the bytes, and
- * nothing shows beforehand that it will. So the copy is found afterwards, and the walk of a term
- * ends at the first large one: a term may contain the same binary many times.
+ * Unaligned binaries: their bytes do not start at a byte boundary, for example after a match of
+ * <<_:1, ...>>. The runtime copies the whole binary before it returns the bytes, which cannot be
+ * predicted. So the copy is detected afterwards, and the walk of a term ends at the first large
+ * one, because a term may contain the same binary many times.
  */
 #ifndef DT_TEXT_BINARY_H
 #define DT_TEXT_BINARY_H

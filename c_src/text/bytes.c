@@ -6,8 +6,8 @@
 struct dt_byte dt_bytes_in_list[DT_BYTES], dt_bytes_in_binary[DT_BYTES];
 struct dt_byte dt_bytes_as_number[DT_BYTES];
 
-/* Takes the spelling out of `raw`, the runtime's text of a string of this byte, from between `open`
-   and `end`. A single byte past ASCII becomes UTF-8. */
+/* Extracts the spelling from `raw`, the runtime's text of a string of this byte, between `open` and
+   `end`. A single byte past ASCII becomes UTF-8. */
 static void spell(struct dt_byte *spelling, unsigned char byte, const char *raw, const char *open,
                   const char *end) {
     size_t n = strlen(raw), around = strlen(open) + strlen(end);
@@ -26,8 +26,8 @@ static void spell(struct dt_byte *spelling, unsigned char byte, const char *raw,
     spelling->kind = spelling->size == 1 ? DT_PLAIN : DT_ESCAPED;
 }
 
-/* The DT_PLAIN bytes of binaries as a range without at most two bytes, so that a few comparisons
-   find them. */
+/* The DT_PLAIN bytes of binaries as a range with at most two exceptions, so that a few comparisons
+   suffice. */
 static struct { unsigned char first, last, but[2]; } plain = {.first = 1, .last = 0};
 
 static void find_plain(void) {
@@ -67,7 +67,7 @@ bool dt_bytes_calibrate(ErlNifEnv *env) {
     return true;
 }
 
-/* A fixed size, and a loop without branches: compilers make vector instructions of it. */
+/* With a fixed size, compilers vectorize the loop, which has no branches. */
 enum { BLOCK = 32 };
 
 static bool is_plain_block(const unsigned char *bytes) {

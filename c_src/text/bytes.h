@@ -18,17 +18,17 @@ struct dt_byte {
     unsigned char size, kind;
 };
 
-/* In a list that is a string, and in a binary that is one. */
+/* In lists and binaries that are strings. */
 extern struct dt_byte dt_bytes_in_list[DT_BYTES], dt_bytes_in_binary[DT_BYTES];
 
-/* In a binary that is no string: a comma and the number. */
+/* In a binary that is not a string: a comma and the number. */
 extern struct dt_byte dt_bytes_as_number[DT_BYTES];
 
-/* Once, while the library is loaded. False: out of memory. */
+/* Called once, while the library is loaded. False: out of memory. */
 bool dt_bytes_calibrate(ErlNifEnv *env);
 
-/* The kinds of these bytes in a binary, or-ed, up to the first unprintable one; DT_UNPRINTABLE for
-   no bytes: an empty binary is no string. */
+/* The bitwise or of the kinds of these bytes in a binary, up to the first unprintable one;
+   DT_UNPRINTABLE if `n` is 0, because an empty binary is not a string. */
 unsigned dt_bytes_kind(const unsigned char *bytes, size_t n);
 
 #endif

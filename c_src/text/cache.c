@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Its entries begin where cache lines do. */
+/* Aligned, so that entries start at cache lines. */
 static _Thread_local _Alignas(64) struct dt_cache own;
 
 struct dt_cache *dt_cache(void) {

@@ -1,14 +1,13 @@
 /*
- * Cached texts: those of atoms, of this node's pids and ports, and of functions, which come again
- * and again.
+ * Caches the texts of atoms, of this node's pids and ports, and of functions, because they occur
+ * frequently.
  *
- * No cached text is ever stale. Such a term is one word, which is its whole identity: the VM never
- * uses an atom's number again, and what %T writes of a local pid or port are bits of the word
- * itself. Whether a process lives, or the node gets another name, does not change them. Terms that
- * point to a heap are never cached.
+ * A cached text never becomes stale. Such a term is one word, which identifies it: the VM never
+ * reuses an atom's number, and %T writes a local pid or port from the bits of the word. Neither the
+ * end of a process nor a new node name changes them. Terms that point to a heap are never cached.
  *
- * Each thread has a table of its own, so there is no lock. Its size is fixed: a new text replaces
- * the one that has its place. The texts end in NUL.
+ * Each thread has its own table, so it needs no lock. Its size is fixed: a new text replaces the
+ * one in its entry. The texts end in NUL.
  */
 #ifndef DT_TEXT_CACHE_H
 #define DT_TEXT_CACHE_H
@@ -17,14 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits: an atom is spelled differently in the two, a pid or port is not. */
+#include "text/hash.h"
+
+/* Bits: the spellings of an atom may differ, those of a pid or port do not. */
 enum dt_spelling { DT_AS_ERLANG = 1, DT_AS_RUNTIME = 2, DT_AS_BOTH = DT_AS_ERLANG | DT_AS_RUNTIME };
 
 /* On 64 bits, an entry has the size of a cache line, or of two. Longer texts are not cached. */
 enum { DT_WORD_BITS = 9, DT_WORD_MAX = 54, DT_CALL_BITS = 7, DT_CALL_MAX = 109 };
 
 struct dt_cached_word {
-    ERL_NIF_TERM term; /* 0, which no term is: no entry */
+    ERL_NIF_TERM term; /* 0, which is not a valid term: no entry */
     unsigned char spellings, size;
     char text[DT_WORD_MAX];
 };
@@ -41,21 +42,19 @@ struct dt_cache {
     struct dt_cached_call calls[1 << DT_CALL_BITS];
 };
 
-/* Returns the calling thread's table. */
+/* Returns the table of the calling thread. */
 struct dt_cache *dt_cache(void);
 
-#define DT_CACHE_HASH(value, bits) ((uint64_t)(value)*UINT64_C(0x9E3779B97F4A7C15) >> (64 - (bits)))
-
 static inline struct dt_cached_word *dt_cache_word(struct dt_cache *cache, ERL_NIF_TERM term) {
-    return &cache->words[DT_CACHE_HASH(term, DT_WORD_BITS)];
+    return &cache->words[dt_hash(term, DT_WORD_BITS)];
 }
 
 static inline struct dt_cached_call *dt_cache_call(struct dt_cache *cache, ERL_NIF_TERM module,
                                                    ERL_NIF_TERM function, unsigned long arity) {
-    return &cache->calls[DT_CACHE_HASH(module + 3 * function + arity, DT_CALL_BITS)];
+    return &cache->calls[dt_hash_function(module, function, arity, DT_CALL_BITS)];
 }
 
-/* The entry, if it has this text; else NULL. Takes any term. */
+/* The entry, if it has this text, or NULL. Takes any term. */
 static inline const struct dt_cached_word *
 dt_cache_find_word(struct dt_cache *cache, enum dt_spelling spelling, ERL_NIF_TERM term) {
     const struct dt_cached_word *entry = dt_cache_word(cache, term);
@@ -77,7 +76,7 @@ static inline const struct dt_cached_call *dt_cache_find_call(struct dt_cache *c
 void dt_cache_store_word(struct dt_cache *cache, enum dt_spelling spellings, ERL_NIF_TERM term,
                          const char *text, size_t size);
 
-/* The same for a function, whose names are atoms. */
+/* The same for a function; module and name must be atoms. */
 void dt_cache_store_call(struct dt_cache *cache, ERL_NIF_TERM module, ERL_NIF_TERM function,
                          unsigned long arity, const char *text, size_t size);
 

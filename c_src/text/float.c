@@ -1,6 +1,6 @@
 /*
- * Floats as the %e of the C library writes them, which on x86-64 takes several times as long to be
- * right about all digits.
+ * Floats as the %e of the C library writes them, but faster: on x86-64 the C library takes several
+ * times as long, because it computes all digits exactly.
  */
 #include "text/float.h"
 
@@ -8,13 +8,14 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "catalogue/unused.h"
 #include "text/put.h"
 
 #if LDBL_MANT_DIG >= 64 && LDBL_MAX_10_EXP > 400
 
 enum { DIGITS = 7, LEAST = 1000000 };
 
-/* 10 to the power of 1, 2, 4 and so on: their products reach past the range of doubles. */
+/* 10 to the power of 1, 2, 4 and so on: their products exceed the range of doubles. */
 static const long double powers[] = {1e1L, 1e2L, 1e4L, 1e8L, 1e16L, 1e32L, 1e64L, 1e128L, 1e256L};
 
 static long double power_of_ten(unsigned n) {
@@ -30,7 +31,8 @@ static long double times_power_of_ten(long double x, int n) {
     return n < 0 ? x / power_of_ten((unsigned)-n) : x * power_of_ten((unsigned)n);
 }
 
-/* The power of ten of the first digit of 2^n: for what doubles have, 0.30103 is log10(2) enough. */
+/* The power of ten of the first digit of 2^n: in the range of doubles, 0.30103 is accurate enough
+   for log10(2). */
 static int power_below(int n) {
     int scaled = n * 30103;
 
@@ -38,9 +40,8 @@ static int power_below(int n) {
 }
 
 /*
- * Whether `half`, which ends in .5, is x times ten to the n. Where it can be, all of this is exact:
- * twice the half is odd and has 25 bits, x has 53, and what one of them has more of is a power
- * of 5.
+ * Whether `half`, which ends in .5, is x times ten to the n. If it can be, the computation is
+ * exact: twice the half is odd and has 25 bits, x has 53, and they differ by powers of 5 and 2.
  */
 static bool is_tie(double x, int n, long double half) {
     enum { MOST = 10, LEAST_N = -13 };
@@ -54,7 +55,8 @@ static bool is_tie(double x, int n, long double half) {
     return (unsigned long)(2 * half) % (unsigned long)ldexpl(power, -n) == 0 && half / power == x;
 }
 
-/* By the bits: other libraries set a thread's floating point unit to take small numbers for 0. */
+/* Uses the bits, because other libraries may have set the thread's floating point unit to treat
+   small numbers as 0. */
 static uint64_t magnitude(double x) {
     uint64_t bits;
 
@@ -71,10 +73,10 @@ static bool is_subnormal(double x) {
 }
 
 /*
- * The digits of x, rounded, and the power of ten of the first one. The product of an x and a power
- * is off by less than 20 units of its last bit, 2^-64: 1e-11 of the last digit. False next to a
- * tie, where only the whole expansion knows the side, and for what is too small to be computed
- * with.
+ * The digits of x, rounded, and the power of ten of the first one. The error of the product of x
+ * and a power is less than 20 units of its last bit, 2^-64: 1e-11 of the last digit. Returns false
+ * near a tie, where the direction of rounding requires the full expansion, and for numbers that are
+ * too small to compute with.
  */
 static bool digits_of(double x, unsigned long *digits, int *ten) {
     static const long double near_tie = 1e-10L;
@@ -109,7 +111,7 @@ static bool digits_of(double x, unsigned long *digits, int *ten) {
     return true;
 }
 
-/* -1.234567e-308: the sign, the digits and their point, and an exponent of two digits or three. */
+/* -1.234567e-308: the sign, the digits with a point, and an exponent of two or three digits. */
 bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
     char raw[] = "-1.234567e-308", *s = raw + 1;
     unsigned long digits;
@@ -135,8 +137,7 @@ bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
 
 #else
 
-bool dt_put_float(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
-    (void)env;
+bool dt_put_float(struct dt_text *text, DT_UNUSED ErlNifEnv *env, ERL_NIF_TERM term) {
     return dt_put_runtime(text, term);
 }
 

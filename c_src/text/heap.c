@@ -3,6 +3,8 @@
 ERL_NIF_TERM dt_heap_mark;
 bool dt_heap_found;
 struct dt_heap_marks dt_heap_marks = {DT_NO_MARK, DT_NO_MARK};
+ERL_NIF_TERM dt_empty_list;
+ERL_NIF_TERM dt_tuple_headers[] = {DT_NO_MARK, DT_NO_MARK, DT_NO_MARK, DT_NO_MARK};
 
 /* Each bit of a number, set and cleared. */
 static void find_small(ErlNifEnv *env) {
@@ -27,7 +29,7 @@ static void find_small(ErlNifEnv *env) {
     dt_heap_marks.small = mark;
 }
 
-/* Whether another kind of term has the mark, too. */
+/* Whether another kind of term also has the mark. */
 static bool is_mark_of_others(ErlNifEnv *env, ERL_NIF_TERM mark) {
     const ERL_NIF_TERM others[] = {enif_make_list(env, 0), enif_make_atom(env, "true"),
                                    enif_make_long(env, 0), enif_make_long(env, -1)};
@@ -38,8 +40,8 @@ static bool is_mark_of_others(ErlNifEnv *env, ERL_NIF_TERM mark) {
     return (mark & DT_HEAP_MARK) == dt_heap_mark;
 }
 
-/* The cells must stand behind the tuple that was made before them: no word of an unknown encoding
-   is read as an address. */
+/* The cells must be adjacent to the tuple that was made before them, so that a word of an unknown
+   encoding is never used as an address. */
 static void find_list(ErlNifEnv *env, const ERL_NIF_TERM *behind) {
     const ERL_NIF_TERM head = enif_make_int(env, 4711), end = enif_make_list(env, 0);
     const ERL_NIF_TERM tail = enif_make_list_cell(env, head, end);
@@ -52,6 +54,14 @@ static void find_list(ErlNifEnv *env, const ERL_NIF_TERM *behind) {
         dt_heap_marks.list = mark;
 }
 
+static ERL_NIF_TERM header_of(ErlNifEnv *env, ERL_NIF_TERM tuple) {
+    const ERL_NIF_TERM *el;
+    int arity;
+
+    return enif_get_tuple(env, tuple, &arity, &el) && dt_heap_of(tuple) == el - 1 ? el[-1]
+                                                                                  : DT_NO_MARK;
+}
+
 void dt_heap_find(ErlNifEnv *env) {
     ERL_NIF_TERM tuple = enif_make_tuple1(env, enif_make_int(env, 0));
     const ERL_NIF_TERM *el;
@@ -62,7 +72,12 @@ void dt_heap_find(ErlNifEnv *env) {
     found =
         dt_heap_mark != 0 && enif_get_tuple(env, tuple, &arity, &el) && dt_heap_of(tuple) == el - 1;
     dt_heap_found = found;
+    dt_empty_list = enif_make_list(env, 0);
     find_small(env);
-    if (found)
-        find_list(env, el + 1);
+    if (!found)
+        return;
+    find_list(env, el + 1);
+    dt_tuple_headers[2] = header_of(env, enif_make_tuple2(env, dt_empty_list, dt_empty_list));
+    dt_tuple_headers[3] =
+        header_of(env, enif_make_tuple3(env, dt_empty_list, dt_empty_list, dt_empty_list));
 }

@@ -1,8 +1,8 @@
 /*
  * The words of a term on the heap. Such a term is a pointer to its first word, the header, with a
  * mark in the lowest bits. Other terms are in the word itself (atoms, small integers, …), or are
- * lists, whose pointers have another mark. erl_nif shows a heap address for tuples alone, so the
- * mark is read from a tuple when the library is loaded.
+ * lists, whose pointers have another mark. erl_nif returns a heap address only for tuples, so the
+ * mark is determined from a tuple when the library is loaded.
  */
 #ifndef DT_TEXT_HEAP_H
 #define DT_TEXT_HEAP_H
@@ -30,14 +30,14 @@ static inline const ERL_NIF_TERM *dt_heap_of(ERL_NIF_TERM term) {
 }
 
 /*
- * The cells of lists and small integers come in great numbers, and a call of erl_nif for each takes
- * most of the time of a long list. So both are read as the runtime encodes them:
+ * List cells and small integers are numerous, and calling erl_nif for each would take most of the
+ * time of a long list. So both are read in the encoding of the runtime:
  *
  *     list ──> [ head | tail ]         the pointer's lowest bits are a mark
- *     integer = number << 4 | mark     the other bits are the number's: no other term has it
+ *     integer = number << 4 | mark     the mark is unique, the other bits are the number
  *
- * dt_heap_find compares both with terms of known contents. What does not have the mark goes to
- * erl_nif, and so does every term of a runtime with another encoding.
+ * dt_heap_find verifies both with terms of known contents. Terms without the mark are passed to
+ * erl_nif, as are all terms in a runtime with another encoding.
  */
 enum { DT_SMALL_SHIFT = 4 };
 
@@ -46,6 +46,8 @@ extern struct dt_heap_marks {
 } dt_heap_marks;
 
 #define DT_NO_MARK (~(ERL_NIF_TERM)0)
+
+extern ERL_NIF_TERM dt_empty_list; /* one word, like an atom */
 
 static inline bool dt_is_cell(ERL_NIF_TERM term, ERL_NIF_TERM mark) {
     return (term & (sizeof term - 1)) == mark;
@@ -60,16 +62,16 @@ static inline bool dt_list_cell(ErlNifEnv *env, ERL_NIF_TERM list, ERL_NIF_TERM 
     const ERL_NIF_TERM *cell = dt_heap_of(list);
 
     if (!dt_is_cell(list, dt_heap_marks.list))
-        return enif_get_list_cell(env, list, head, tail);
+        return list != dt_empty_list && enif_get_list_cell(env, list, head, tail);
     *head = cell[0];
     *tail = cell[1];
     return true;
 }
 
 /*
- * The tail of this list. Cells mostly stand in a row: then the tail is where the distance from the
- * cell before leads, and the processor goes on there before it has read the tail. The assembly is
- * empty; it keeps the compiler from seeing that the tail would do as well.
+ * The tail of this list. Cells are mostly equidistant: then the tail can be predicted from the
+ * distance to the previous cell, and the processor continues there before it has read the tail. The
+ * empty assembly prevents the compiler from replacing the prediction by the tail.
  */
 static inline ERL_NIF_TERM dt_tail(ERL_NIF_TERM list, ERL_NIF_TERM *distance) {
     const ERL_NIF_TERM tail = dt_heap_of(list)[1];
@@ -82,13 +84,32 @@ static inline ERL_NIF_TERM dt_tail(ERL_NIF_TERM list, ERL_NIF_TERM *distance) {
     return tail;
 }
 
-/* False for a larger integer, too. */
+/* Also false for larger integers. */
 static inline bool dt_small(ERL_NIF_TERM term, long *number) {
     *number = (long)term >> DT_SMALL_SHIFT;
     return dt_is_small(term, dt_heap_marks.small);
 }
 
-/* Sets all of these. The environment is a new one: terms that are made in it one after the other
+/*
+ * The header of a tuple states its size. Tuples of two and three elements, of which trace events
+ * consist, are recognized by their headers. Other terms are passed to erl_nif, as are all in a
+ * runtime with another layout.
+ */
+enum { DT_TUPLE_MAX = 3 };
+
+extern ERL_NIF_TERM dt_tuple_headers[DT_TUPLE_MAX + 1]; /* by size; DT_NO_MARK: unknown */
+
+/* The elements of a tuple of that size, at most DT_TUPLE_MAX; NULL for any other term. */
+static inline const ERL_NIF_TERM *dt_tuple(ErlNifEnv *env, ERL_NIF_TERM term, int size) {
+    const ERL_NIF_TERM *elements;
+    int found;
+
+    if (dt_heap_is_pointer(term) && *dt_heap_of(term) == dt_tuple_headers[size])
+        return dt_heap_of(term) + 1;
+    return enif_get_tuple(env, term, &found, &elements) && found == size ? elements : NULL;
+}
+
+/* Sets all of these. The environment must be new, so that terms that are made one after the other
    are adjacent in memory. */
 void dt_heap_find(ErlNifEnv *env);
 

@@ -5,8 +5,8 @@
 #include "text/put.h"
 
 /*
- * The runtime's own %T writes pids, ports, references and almost all atoms as
- * Erlang does. Two things about its atoms are put right here, for identifiers:
+ * The runtime's %T writes pids, ports, references and almost all atoms as
+ * Erlang does. For identifiers, two differences in atoms are corrected here:
  * it does not quote reserved words, and quotes names with an @ (node names).
  */
 
@@ -50,9 +50,9 @@ bool dt_put_handle(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM handle) {
 }
 
 /*
- * What may stand in an unquoted atom: letters and digits of Latin-1, _ and @, a
- * lower-case letter first. In UTF-8 the letters past ASCII are C3 80 to C3 BF but
- * for C3 97 and C3 B7 (the signs × and ÷); the lower-case ones begin at C3 9F.
+ * The syntax of unquoted atoms: letters and digits of Latin-1, _ and @, a
+ * lower-case letter first. In UTF-8 the letters past ASCII are C3 80 to C3 BF
+ * without C3 97 and C3 B7 (the signs × and ÷); the lower-case ones begin at C3 9F.
  */
 static bool is_plain_name(const char *s, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -74,11 +74,11 @@ static bool is_plain_name(const char *s, size_t n) {
     return n > 0;
 }
 
-/* What %T writes in a quoted atom, and what Erlang writes there. */
+/* The escapes of %T in a quoted atom, and those of Erlang. */
 static const struct {
     const char *from, *to;
 } escapes[] = {
-    {"\\\\", "\\\\"}, /* an escaped backslash begins no other escape */
+    {"\\\\", "\\\\"}, /* an escaped backslash does not start another escape */
     {"\\033", "\\e"},
     {"\x7F", "\\d"},
 };
@@ -98,7 +98,7 @@ static bool put_escaped(struct dt_text *text, const char *s) {
     return true;
 }
 
-/* Sets `spellings` to DT_AS_BOTH if the runtime's text is that of Erlang. */
+/* Sets `spellings` to DT_AS_BOTH if the runtime's text equals that of Erlang. */
 static bool put_new_atom(struct dt_text *text, ERL_NIF_TERM atom, enum dt_spelling *spellings) {
     char raw[DT_ATOM_MAX + 1];
     int n;
@@ -163,12 +163,9 @@ static bool put_new_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM modul
     return true;
 }
 
-const char *dt_text_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
-                        ERL_NIF_TERM function, unsigned long arity) {
-    const struct dt_cached_call *cached = dt_cache_find_call(text->cache, module, function, arity);
+const char *dt_text_new_mfa(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM module,
+                            ERL_NIF_TERM function, unsigned long arity) {
     char *start = text->next;
 
-    if (cached && dt_put_entry(text, cached->text, sizeof cached->text, cached->size + 1U))
-        return start;
     return dt_put_end(text, start, put_new_mfa(text, env, module, function, arity));
 }

@@ -1,5 +1,6 @@
 #include "text/kind.h"
 
+#include "catalogue/unused.h"
 #include "text/record.h"
 
 /* -- Kinds without a getter in erl_nif -------------------------------------------------- */
@@ -22,13 +23,12 @@ static int is_record(ErlNifEnv *env, ERL_NIF_TERM term) {
     return dt_record_get(env, term, &record);
 }
 
-/* In an environment that is never freed, since callbacks read it. */
+/* In an environment that is never freed, because callbacks read it. */
 static ERL_NIF_TERM empty_binary;
 
-/* For terms that no other getter takes. In the order of terms, bitstrings come last; they are on
+/* For terms that no other getter accepts. In the order of terms, bitstrings come last; they are on
    the heap, so other terms are not compared. */
-static int is_bitstring(ErlNifEnv *env, ERL_NIF_TERM term) {
-    (void)env;
+static int is_bitstring(DT_UNUSED ErlNifEnv *env, ERL_NIF_TERM term) {
     return dt_heap_is_pointer(term) && enif_compare(term, empty_binary) > 0;
 }
 
@@ -44,7 +44,7 @@ dt_is_kind *const dt_kind_is[DT_KINDS] = {
 
 atomic_uchar dt_kind_hints[DT_KIND_HINTS];
 
-/* A bitstring leaves no hint: its header has the bits of a binary, which is more frequent. */
+/* A bitstring does not set a hint: its header has the bits of a binary, which is more frequent. */
 enum dt_kind dt_kind_find(ErlNifEnv *env, ERL_NIF_TERM term) {
     enum dt_kind kind = DT_KINDS - 1;
 

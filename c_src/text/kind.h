@@ -1,7 +1,7 @@
 /*
- * The kind of a term. erl_nif's own call for it, enif_term_type, aborts the VM for kinds that are
- * newer than its enum, such as the native records of OTP 29. So it is never called. The kind is
- * found by getters (enif_is_tuple, …), which return false for unknown kinds.
+ * The kind of a term. erl_nif's function for it, enif_term_type, aborts the VM for kinds that are
+ * newer than its enum, such as the native records of OTP 29, so it is never called. The kind is
+ * determined by getters (enif_is_tuple, …), which return false for unknown kinds.
  */
 #ifndef DT_TEXT_KIND_H
 #define DT_TEXT_KIND_H
@@ -10,11 +10,12 @@
 
 #include "text/heap.h"
 
-/* The getters are tried from the last to the first: a bitstring has none, it is what remains. */
+/* The getters are tried from the last to the first. A bitstring has none: it is the remaining kind.
+ */
 enum dt_kind {
     DT_UNKNOWN,
-    DT_BITSTRING, /* of bits that are no whole bytes */
-    DT_RECORD,    /* a native record that dt_record_get takes */
+    DT_BITSTRING, /* whose bits are not whole bytes */
+    DT_RECORD,    /* a native record that dt_record_get accepts */
     DT_FLOAT,
     DT_INTEGER,
     DT_PORT,
@@ -36,8 +37,8 @@ typedef int dt_is_kind(ErlNifEnv *env, ERL_NIF_TERM term);
 extern dt_is_kind *const dt_kind_is[DT_KINDS];
 
 /*
- * The getter to try first: that of the last term with the same lowest bits, those of the header for
- * a term that has one. The runtime encodes the kind in these bits, but this is only a hint: the
+ * The getter to try first: that of the last term with the same lowest bits, taken from the header
+ * if the term has one. The runtime encodes the kind in these bits, but this is only a hint: the
  * getter decides.
  */
 enum { DT_KIND_HINTS = 64 };
@@ -51,14 +52,19 @@ static inline atomic_uchar *dt_kind_hint(ERL_NIF_TERM term) {
 /* Tries all getters. */
 enum dt_kind dt_kind_find(ErlNifEnv *env, ERL_NIF_TERM term);
 
+/* The kind that the term probably has. */
+static inline enum dt_kind dt_kind_guess(ERL_NIF_TERM term) {
+    return atomic_load_explicit(dt_kind_hint(term), memory_order_relaxed);
+}
+
 static inline enum dt_kind dt_kind(ErlNifEnv *env, ERL_NIF_TERM term) {
-    enum dt_kind kind = atomic_load_explicit(dt_kind_hint(term), memory_order_relaxed);
+    enum dt_kind kind = dt_kind_guess(term);
 
     return kind != DT_UNKNOWN && dt_kind_is[kind](env, term) ? kind : dt_kind_find(env, term);
 }
 
-/* Once, while the library is loaded: reads the layout of terms in this runtime. False: out of
- * memory. */
+/* Called once, while the library is loaded: determines the layout of terms in this runtime. False:
+ * out of memory. */
 bool dt_kind_calibrate(ErlNifEnv *env);
 
 #endif

@@ -1,5 +1,13 @@
 #include "text/put.h"
 
+#define STR(...) +DT_ID_MAX + 1
+#define TEXT(...) +DT_TERM_MAX + 1
+#define STRING(...) +DT_STRING_MAX + 1
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    _Static_assert(0 fields + DT_PIECE_MAX <= DT_TEXT_SIZE,                                        \
+                   #name " has more text than fits into the buffer of an event");
+#include "catalogue/probes.def"
+
 bool dt_put_bytes(struct dt_text *text, const void *s, size_t n) {
     return dt_put(text, s, n);
 }
@@ -12,7 +20,7 @@ static unsigned digits_of(unsigned long number) {
     return digits + (number >= 10) + (number >= 100) + (number >= 1000);
 }
 
-/* Two digits per division, from the end. */
+/* Writes two digits per division, starting at the end. */
 char *dt_digits(char *to, unsigned long number) {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                                 "25262728293031323334353637383940414243444546474849"
@@ -37,8 +45,8 @@ bool dt_put_number(struct dt_text *text, unsigned long number) {
     return true;
 }
 
-/* The runtime returns the number of bytes that it has written: all but the last one where it has
-   cut the text. */
+/* The runtime returns the number of bytes that it has written. If it has cut the text, that is one
+   less than the size of the buffer. */
 bool dt_put_runtime(struct dt_text *text, ERL_NIF_TERM term) {
     int n = enif_snprintf(text->next, dt_put_room(text), "%T", term);
 

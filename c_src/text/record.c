@@ -11,7 +11,7 @@ struct instance {
 /* The elements of a definition. */
 enum { MODULE = 2, NAME = 3, KEYS = 5 };
 
-/* As measured: the header of a record without fields, and the difference that each field makes. */
+/* Measured: the header of a record without fields, and the increment per field. */
 static struct {
     bool measured;
     ERL_NIF_TERM header, step;
@@ -21,7 +21,7 @@ static const struct instance *instance_of(ERL_NIF_TERM term) {
     return (const struct instance *)dt_heap_of(term);
 }
 
-/* False unless the definition fits the number of fields. */
+/* False unless the definition matches the number of fields. */
 static bool get_fields(ErlNifEnv *env, const struct instance *instance, ERL_NIF_TERM fields,
                        struct dt_record *record) {
     const ERL_NIF_TERM *el;
@@ -66,7 +66,7 @@ static unsigned char *put_atom(unsigned char *to, const char *name, size_t n) {
     return to + n;
 }
 
-/* From the external format. False in releases without native records, which do not decode it. */
+/* Decodes it from the external format. False in releases without native records. */
 static bool make_sample(ErlNifEnv *env, unsigned fields, ERL_NIF_TERM *record) {
     enum { VERSION = 131, RECORD = 67, EXPORTED = 1, SMALL_INTEGER = 97 };
     unsigned char external[64] = {VERSION, RECORD, 0, 0, 0, (unsigned char)fields, EXPORTED};
@@ -83,8 +83,8 @@ static bool make_sample(ErlNifEnv *env, unsigned fields, ERL_NIF_TERM *record) {
     return enif_binary_to_term(env, external, (size_t)(end - external), record, 0) > 0;
 }
 
-/* A sample and its definition are allocated together. So if the word is a pointer, and points to an
-   address close by, it is safe to follow. */
+/* A sample and its definition are allocated together. So if the word is a pointer to an address
+   nearby, it is safe to dereference. */
 static bool is_near(ERL_NIF_TERM definition, ERL_NIF_TERM record) {
     const ERL_NIF_TERM near = 1024;
 

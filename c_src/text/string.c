@@ -21,7 +21,7 @@ static bool is_between(unsigned char c, unsigned char least, unsigned char great
     return c >= least && c <= greatest;
 }
 
-/* The length of the UTF-8 character that the `n` bytes at s begin with, 0 if it is none. */
+/* The length of the UTF-8 character at the start of the `n` bytes at s, or 0. */
 static size_t utf8_length(const char *s, size_t n) {
     enum { FIRSTS = sizeof utf8 / sizeof *utf8 };
     const unsigned char *bytes = (const unsigned char *)s;
@@ -38,9 +38,9 @@ static size_t utf8_length(const char *s, size_t n) {
     return length;
 }
 
-/* Writes the first character of `n` bytes. A byte that is not UTF-8 is taken for Latin-1, as %T
-   does for the bytes 160 to 255 of a string; NUL, which would end the text, becomes U+FFFD. Returns
-   how many bytes it took, 0 when the buffer is full. */
+/* Writes the first character of `n` bytes. A byte that is not UTF-8 is read as Latin-1, as %T does
+   for the bytes 160 to 255 of a string; NUL, which would end the text, becomes U+FFFD. Returns the
+   number of consumed bytes, 0 if the buffer is full. */
 static size_t put_character(struct dt_text *text, const char *s, size_t n) {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t length = utf8_length(s, n);
@@ -54,7 +54,7 @@ static size_t put_character(struct dt_text *text, const char *s, size_t n) {
     return dt_put(text, s, length) ? length : 0;
 }
 
-/* Writes the text of `n` bytes. Unless they are `all` of the string, the text is cut. */
+/* Writes the text of `n` bytes. Unless they are `all` of the string, it is cut. */
 static const char *put_cut(struct dt_text *text, const char *s, size_t n, bool all) {
     char *start = text->next;
     const char *end = s + n;
@@ -69,7 +69,7 @@ static const char *put_cut(struct dt_text *text, const char *s, size_t n, bool a
     return dt_put_cut_end(text, start, DT_STRING_MAX, all);
 }
 
-/* More bytes than the text may have, so that a character that the end cuts in two lies past the
+/* Extra bytes beyond the longest text, so that a character that is split at the end is beyond the
  * text. */
 enum { BEYOND = 8 };
 
@@ -103,7 +103,7 @@ static bool gather_character(struct gathered *raw, unsigned c) {
     return true;
 }
 
-/* An element of a string's list: a byte, or past 255 a character. */
+/* An element of a string's list: a byte or, above 255, a character. */
 static bool gather_integer(struct gathered *raw, unsigned c) {
     char byte = (char)c;
 
@@ -115,7 +115,7 @@ static bool gather_integer(struct gathered *raw, unsigned c) {
 
 enum gathering { GATHERED, GATHERED_PART, NOT_A_STRING };
 
-/* Walks iodata in order. For lists within lists, the stack holds the tails. */
+/* Walks iodata in order. For nested lists, the stack holds the tails. */
 static enum gathering gather(struct gathered *raw, ErlNifEnv *env, ERL_NIF_TERM term) {
     enum { DEPTH = 256, CELLS = 8192 };
     ERL_NIF_TERM rest[DEPTH], head, tail;
@@ -159,7 +159,7 @@ const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM st
     return put_cut(text, raw.bytes, raw.n, gathering == GATHERED);
 }
 
-/* An atom in Latin-1 as it is; another atom as %T writes it, without its quotes. */
+/* A Latin-1 atom unchanged; another atom as %T writes it, without its quotes. */
 const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
     char chars[DT_ATOM_MAX + 1];
     struct gathered raw = {.n = 0};

@@ -6,13 +6,13 @@
 
 #include "text/text.h"
 
-/* Iodata, in which integers past 255 are characters as in unicode:chardata(). Bytes that are not
-   UTF-8 are taken for Latin-1, NUL becomes U+FFFD. A text that is longer than DT_STRING_MAX bytes
-   is cut as a term is. The walk is bounded: a string that nests deeper than 256 lists, or has more
-   than 8,192 list cells, is cut there. */
+/* Iodata, in which integers above 255 are characters as in unicode:chardata(). Bytes that are not
+   UTF-8 are read as Latin-1, NUL becomes U+FFFD. A text that is longer than DT_STRING_MAX bytes is
+   cut like a term. The walk is bounded: a string with more than 256 nested lists, or more than
+   8,192 list cells, is cut there. */
 const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM string);
 
-/* The same, or an atom's characters. */
+/* The same, or the characters of an atom. */
 const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Any term as text. No recursion: open parts are on a stack, and a term that nests deeper than the
- * stack has a text that is cut anyway. Every step appends a byte or more, and the first step that
- * appends past DT_TERM_MAX is the last.
+ * Any term as text. It does not recurse: open parts are on a stack, and the text of a term that is
+ * nested deeper than the stack is cut anyway. Every step appends at least one byte, and the
+ * first step that exceeds DT_TERM_MAX is the last.
  */
 #include "text/term.h"
 
@@ -38,7 +38,7 @@ static inline void append(struct writer *w, const char *s) {
     check(w, dt_put_string(w->text, s));
 }
 
-/* The marks in and around terms. */
+/* Appends punctuation. */
 static inline void append_char(struct writer *w, char c) {
     bool put = dt_put_room(w->text) > 1;
 
@@ -47,7 +47,7 @@ static inline void append_char(struct writer *w, char c) {
     check(w, put);
 }
 
-/* Whether a text that goes past the limit by one word and a comma still fits. */
+/* Whether a text that exceeds the limit by one word and a comma still fits. */
 static inline bool has_room_past_limit(const struct writer *w) {
     enum { WORD = DT_WORD_MAX + 1 };
 
@@ -61,7 +61,7 @@ static void append_number(struct writer *w, unsigned long number) {
 
 /* -- Bytes -------------------------------------------------------------------------- */
 
-/* Copies the array whole, then gives back the unused bytes; DT_TEXT_SIZE has room for more. */
+/* Copies the whole array, then releases the unused bytes; DT_TEXT_SIZE is larger. */
 static inline void append_byte(struct writer *w, const struct dt_byte *byte) {
     bool put = dt_put(w->text, byte->text, sizeof byte->text);
 
@@ -70,8 +70,7 @@ static inline void append_byte(struct writer *w, const struct dt_byte *byte) {
     check(w, put);
 }
 
-/* A number up to 255 and the comma before it; returns where they end. Writes a few bytes past that.
- */
+/* A number up to 255 and the comma before it; returns their end. Writes a few bytes beyond it. */
 static inline char *put_after_comma(char *to, unsigned long byte) {
     memcpy(to, dt_bytes_as_number[byte].text, sizeof dt_bytes_as_number->text);
     return to + dt_bytes_as_number[byte].size;
@@ -80,7 +79,7 @@ static inline char *put_after_comma(char *to, unsigned long byte) {
 /* -- Integers ----------------------------------------------------------------------- */
 
 /* The text of an integer between the two may fit. They are in an environment that is never freed,
-   since callbacks read them. */
+   because callbacks read them. */
 static ERL_NIF_TERM least, greatest;
 
 static bool is_short_enough(ERL_NIF_TERM integer) {
@@ -134,12 +133,12 @@ static void write_fun(struct writer *w, ERL_NIF_TERM fun) {
     check(w, dt_put_runtime(w->text, fun));
 }
 
-/* A term of a kind of a later release: the runtime may not write it in bounded time. */
+/* A term of a kind newer than this library: the runtime may not write it in bounded time. */
 static void write_unknown(struct writer *w) {
     append(w, "<term>");
 }
 
-/* The precision is the number of bytes that are written; each takes two characters or more. */
+/* The precision limits the number of bytes; each takes at least two characters. */
 static void write_bits(struct writer *w, ERL_NIF_TERM bits) {
     char raw[DT_ATOM_MAX];
     int n = enif_snprintf(raw, sizeof raw, "%.*T", DT_TERM_MAX / 2, bits);
@@ -164,7 +163,7 @@ static void write_bytes(struct writer *w, const unsigned char *bytes, size_t n) 
     append(w, ">>");
 }
 
-/* False for a bitstring that is no binary. */
+/* False for a bitstring that is not a binary. */
 static bool get_binary(struct writer *w, ERL_NIF_TERM term, ErlNifBinary *binary) {
     if (!enif_inspect_binary(w->env, term, binary))
         return false;
@@ -196,7 +195,7 @@ static void write_binary(struct writer *w, ERL_NIF_TERM term) {
     append(w, "\">>");
 }
 
-/* Writes a list that is printable, as far as the text has room, as a string. Otherwise it writes
+/* Writes a list as a string if the part that fits into the text is printable. Otherwise writes
    nothing and returns false. */
 static bool write_string(struct writer *w, ERL_NIF_TERM list) {
     char *start = w->text->next;
@@ -223,7 +222,7 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 
 /* -- Terms in terms ------------------------------------------------------------------- */
 
-/* Each open part has written a byte or more. */
+/* Each open part has written at least one byte. */
 enum { DEPTH = DT_TERM_MAX };
 
 enum kind { TUPLE, LIST, MAP, RECORD };
@@ -232,7 +231,7 @@ static const struct {
     char open, close;
 } marks[] = {[TUPLE] = {'{', '}'}, [LIST] = {'[', ']'}, [MAP] = {'{', '}'}, [RECORD] = {'{', '}'}};
 
-/* A term that is written in part. */
+/* A partially written term. */
 struct part {
     enum kind kind;
     bool begun;
@@ -268,17 +267,21 @@ static struct part *open_part(struct writer *w, struct stack *stack, enum kind k
     return part;
 }
 
-static void open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM tuple) {
-    struct part *part = open_part(w, stack, TUPLE);
+/* Returns false for a term that is not a tuple. */
+static bool open_tuple(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
     const ERL_NIF_TERM *el;
+    struct part *part;
     int size;
 
-    if (!part || !enif_get_tuple(w->env, tuple, &size, &el))
-        return;
+    if (!enif_get_tuple(w->env, term, &size, &el))
+        return false;
+    if (!(part = open_part(w, stack, TUPLE)))
+        return true;
     part->tuple.next = el;
     part->tuple.end = el + size;
     stack->depth++;
     append_char(w, marks[TUPLE].open);
+    return true;
 }
 
 static void open_elements(struct writer *w, struct stack *stack, ERL_NIF_TERM list) {
@@ -296,7 +299,8 @@ static void open_list(struct writer *w, struct stack *stack, ERL_NIF_TERM list) 
         open_elements(w, stack, list);
 }
 
-/* close_part() destroys the iterator: the runtime allocates memory for that of a large map. */
+/* close_part() destroys the iterator, because the runtime allocates memory for that of a large map.
+ */
 static void open_map(struct writer *w, struct stack *stack, ERL_NIF_TERM map) {
     struct part *part = open_part(w, stack, MAP);
 
@@ -337,13 +341,13 @@ static inline void separate(struct writer *w, const struct part *part) {
 }
 
 /* Most elements are words: small integers, or terms whose texts are cached. These functions write
-   words in a row past `to`, where the text has room, without looking at the room for each. Shapes
-   show neither integers nor pids, so they do not use them. */
+   consecutive words to `to` without checking the remaining room for each. Shapes show neither
+   integers nor pids, so they do not use these functions. */
 static inline bool takes_words(const struct writer *w) {
     return !w->shape && has_room_past_limit(w);
 }
 
-/* Returns the end, NULL for a term that is no word. */
+/* Returns the end, or NULL for a term that is not a word. */
 static inline char *put_word(const struct writer *w, char *to, bool begun, ERL_NIF_TERM term) {
     const struct dt_cached_word *cached;
     long i;
@@ -384,15 +388,15 @@ static inline void put_words_of_tuple(struct writer *w, struct part *part) {
     check(w, true);
 }
 
-/* Numbers up to 255 in a row, which many long lists begin with. Returns where they end. */
+/* Consecutive numbers up to 255, with which many long lists begin. Returns their end. */
 static inline char *put_numbers_of_list(char *to, const char *limit, ERL_NIF_TERM *list) {
-    /* A copy, which the compiler does not read again after each write. */
+    /* A copy, so that the compiler does not reload it after each write. */
     const struct dt_heap_marks marks = dt_heap_marks;
     ERL_NIF_TERM rest = *list, distance = 0;
 
     while (to <= limit && dt_is_cell(rest, marks.list)) {
         const ERL_NIF_TERM head = *dt_heap_of(rest);
-        const ERL_NIF_TERM number = head >> DT_SMALL_SHIFT; /* of a negative one: a large one */
+        const ERL_NIF_TERM number = head >> DT_SMALL_SHIFT; /* a negative one becomes large */
 
         if (!dt_is_small(head, marks.small) || number >= DT_BYTES)
             break;
@@ -445,11 +449,11 @@ static bool next_of_list(struct writer *w, struct part *part, ERL_NIF_TERM *term
         separate(w, part);
         return true;
     }
-    if (enif_is_empty_list(w->env, part->rest))
+    if (part->rest == dt_empty_list)
         return false;
     append_char(w, '|');
     *term = part->rest;
-    part->rest = enif_make_list(w->env, 0);
+    part->rest = dt_empty_list;
     return true;
 }
 
@@ -492,7 +496,7 @@ static void close_part(struct writer *w, struct stack *stack) {
         enif_map_iterator_destroy(w->env, &part->map);
 }
 
-/* The next term to write; on the way it closes the parts that have no more. False at the end. */
+/* Closes finished parts, and gets the next term to write. False at the end. */
 static bool next_term(struct writer *w, struct stack *stack, ERL_NIF_TERM *term) {
     while (stack->depth > 0 && !w->cut) {
         struct part *part = &stack->parts[stack->depth - 1];
@@ -507,9 +511,12 @@ static bool next_term(struct writer *w, struct stack *stack, ERL_NIF_TERM *term)
     return false;
 }
 
-/* -- Contents, or their shape ----------------------------------------------------------- */
+/* -- Contents or their shape ------------------------------------------------------------ */
 
 static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
+    /* Most messages are tuples: so only one function of erl_nif is called for them. */
+    if (dt_kind_guess(term) == DT_TUPLE && open_tuple(w, stack, term))
+        return;
     switch (dt_kind(w->env, term)) {
     case DT_ATOM:
         write_atom(w, term);
@@ -533,7 +540,7 @@ static void write_contents(struct writer *w, struct stack *stack, ERL_NIF_TERM t
         write_binary(w, term);
         break;
     case DT_TUPLE:
-        open_tuple(w, stack, term);
+        (void)open_tuple(w, stack, term);
         break;
     case DT_LIST:
         open_list(w, stack, term);
@@ -581,7 +588,7 @@ static void write_shape(struct writer *w, struct stack *stack, ERL_NIF_TERM term
         write_atom(w, term);
         break;
     case DT_TUPLE:
-        open_tuple(w, stack, term);
+        (void)open_tuple(w, stack, term);
         break;
     case DT_LIST:
         write_list_shape(w, term);

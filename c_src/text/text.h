@@ -1,5 +1,5 @@
 /*
- * Text: Erlang terms as NUL-terminated UTF-8, and the only place that makes it.
+ * Text: converts Erlang terms to NUL-terminated UTF-8.
  *
  *     struct dt_text text;               on the stack of the callback
  *     dt_text_open(&text);
@@ -9,10 +9,10 @@
  *     buffer  [ <0.131.0>\0 {shutdown,...}\0                  free ]
  *               ^e->pid     ^e->reason     ^next              ^end
  *
- * All texts of one event stand one after the other in one buffer on the callback's stack: nothing
- * is allocated and nothing is freed. Every function that makes text (id.h, term.h, string.h)
- * returns NULL for a term that it does not take, and for a full buffer, and then leaves the buffer
- * as it was.
+ * All texts of one event are stored one after the other in one buffer on the callback's stack, so
+ * they are never allocated or freed. Every function that makes text (id.h, term.h, string.h)
+ * returns NULL, and leaves the buffer unchanged, for a term that it does not accept and if the
+ * buffer is full.
  */
 #ifndef DT_TEXT_TEXT_H
 #define DT_TEXT_TEXT_H
@@ -28,24 +28,21 @@ enum {
        escape such as \205), and two quotes. */
     DT_ATOM_MAX = 255 * 4 + 2,
 
-    /* #Ref<…> and six numbers of 64 bits. */
-    DT_HANDLE_MAX = 6 + 6 * 21,
-
     /* The longest identifier is {Name,Node}, the longest location Module:Function/Arity:
        two atoms, and punctuation with a number. */
     DT_ID_MAX = 2 * DT_ATOM_MAX + 24,
 
-    /* A trace event has at most two identifiers of any length and three free terms; the rest are
-       pids and ports. A term is written in pieces, none longer than an identifier, and the last
-       piece may go past the cut. An annotation has five strings and a pid. */
-    DT_TRACE_TEXTS = 3 * (DT_ID_MAX + 1) + 5 * (DT_TERM_MAX + 1),
-    DT_ANNOTATION_TEXTS = 5 * (DT_STRING_MAX + 1) + DT_HANDLE_MAX + 1,
-    DT_TEXT_SIZE = DT_TRACE_TEXTS > DT_ANNOTATION_TEXTS ? DT_TRACE_TEXTS : DT_ANNOTATION_TEXTS,
+    /* A term or string is written in pieces, none longer than an identifier, and the last piece may
+       go past the cut. */
+    DT_PIECE_MAX = DT_ID_MAX,
+
+    /* Five identifiers and a term. put.c checks that the texts of each probe fit. */
+    DT_TEXT_SIZE = 5 * (DT_ID_MAX + 1) + DT_TERM_MAX + 1 + DT_PIECE_MAX,
 };
 
 struct dt_text {
     char *next;
-    struct dt_cache *cache; /* this thread's: found once per event, since that takes calls */
+    struct dt_cache *cache; /* this thread's: looked up once per event, because that takes calls */
     char buffer[DT_TEXT_SIZE];
 };
 

@@ -11,12 +11,12 @@ defmodule Shop.MixProject do
     ]
   end
 
-  # runtime_tools has a module dyntrace too. A release can contain both.
+  # runtime_tools also has a module dyntrace. A release can contain both.
   def application do
     [mod: {Shop.Application, []}, extra_applications: [:logger, :runtime_tools]]
   end
 
-  # Elsewhere: {:dyntrace, git: "URL", manager: :rebar3}
+  # In your own project: {:dyntrace, git: "URL", manager: :rebar3}
   defp deps do
     [{:dyntrace, path: "../..", manager: :rebar3}]
   end

@@ -1,10 +1,10 @@
 #!/usr/sbin/dtrace -s
 /*
- * The program's annotations: one line per annotation, and when the script ends, histograms of its spans.
+ * The program's annotations: one line per annotation, and histograms of its spans when the script ends.
  *
  *     /usr/sbin/dtrace -p PID -s annotations.d
  *
- * The node needs no tracing. Of the labels of dyntrace:pn, this script shows 42 only.
+ * The node needs no tracing. Of the labels of dyntrace:pn, this script shows only 42.
  *
  *     message: checkpoint
  *     <0.10.0> [request 12] 7 -8 0 0 'one' 'two' '' ''
@@ -18,7 +18,7 @@
  *                16384 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 5
  *                32768 |                                         0
  *
- * A string that the program does not give is a NULL pointer.
+ * A string that the program does not supply is a NULL pointer.
  */
 #pragma D option quiet
 

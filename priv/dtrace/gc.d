@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
- * Garbage collections by process: when the script ends, it prints how many there were of each kind, their time and the
- * freed words. The most expensive process comes last.
+ * Garbage collections by process: when the script ends, it prints their number of each kind, their time and the freed
+ * words. The most expensive process comes last.
  *
  *     /usr/sbin/dtrace -p PID -s gc.d
  *
@@ -10,7 +10,7 @@
  *          us minor major    words  process
  *       31832    39    10    40050  <0.100.0>
  *
- * The time is the one in which the process stood still.
+ * The time is the time in which the process was stopped.
  */
 #pragma D option quiet
 

@@ -1,6 +1,6 @@
 #!/usr/sbin/dtrace -s
 /*
- * The pairs of processes that exchange most messages: when the script ends, it prints the number of messages and their
+ * The pairs of processes that exchange the most messages: when the script ends, it prints the number of messages and of
  * words. The busiest pair comes last.
  *
  *     /usr/sbin/dtrace -p PID -s messages.d
@@ -10,7 +10,7 @@
  *     messages    words  from -> to
  *           20      100  <0.94.0> -> <0.93.0>
  *
- * The receiver is as the sender names it. A word is eight bytes.
+ * The receiver is shown as the sender specifies it. A word is eight bytes.
  */
 #pragma D option quiet
 

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * Ports: each one that is opened or closed, with its driver, lifetime and exit reason. When the script ends, it prints
- * what processes wrote to each port, most bytes last.
+ * how much processes wrote to each port, the most bytes last.
  *
  *     /usr/sbin/dtrace -p PID -s ports.d
  *

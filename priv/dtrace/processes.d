@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
- * Spawns and exits: each process's parent, first function, lifetime and exit reason. When the script ends, it prints
- * how often each reason came.
+ * Spawns and exits: each process's parent, initial function, lifetime and exit reason. When the script ends, it prints
+ * the number of exits for each reason.
  *
  *     /usr/sbin/dtrace -p PID -s processes.d
  *
@@ -25,7 +25,7 @@ BEGIN
   printf("Watching processes... Ctrl-C ends.\n");
 }
 
-/* process, parent, first function */
+/* process, parent, initial function */
 org_erlang_dyntrace$target:::process_spawn
 {
   spawned[copyinstr(arg0)] = timestamp;

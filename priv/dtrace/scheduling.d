@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
- * How often and how long processes ran: when the script ends, it prints the processes, those that ran longest last,
- * and for five of them a histogram of the microseconds of each run.
+ * How often and how long processes ran. When the script ends, it prints the processes, those that ran longest last, and
+ * for five of them a histogram of the microseconds of each run.
  *
  *     /usr/sbin/dtrace -p PID -s scheduling.d
  *

@@ -1,7 +1,7 @@
 %% @private The application: makes sure that the module `dyntrace' is ours, and starts one worker, dyntrace_autotracer.
 %%
-%% The start fails only for a configuration that is not valid, since a permanent application that does not start ends
-%% its node. Where the library or our module can't be loaded, no worker is started, and the log has one error.
+%% The start fails only for an invalid configuration, because a permanent application that does not start ends its node.
+%% If the library or our module cannot be loaded, no worker is started, and one error is logged.
 -module(dyntrace_app).
 -behaviour(application).
 -behaviour(supervisor).
@@ -24,13 +24,13 @@ start(_Type, _Args) ->
             {ok, Supervisor}
     end.
 
-%% Clears the trace flags, and the handler of logger, of workers that could not do so. Called in the process that
-%% started the application, also when the supervisor was killed or has given up.
+%% Clears the trace flags and the logger handler of workers that could not do so. Called in the process that started the
+%% application, also after the supervisor was killed or has given up.
 stop(_State) ->
     ok = dyntrace_log:remove_leftover(),
     dyntrace_tracing:clear_leftover(false).
 
-%% Called by the appup before it loads new code, as resume/0 after that; also where the application does not run.
+%% Called by the appup before it loads new code, also if the application does not run; resume/0 is called afterwards.
 -spec pause() -> ok.
 pause() ->
     if_running(fun() ->
@@ -39,13 +39,13 @@ pause() ->
                        ok
                end).
 
-%% Raises nothing: an upgrade instruction that fails restarts the node.
+%% Never raises: an upgrade instruction that fails restarts the node.
 -spec resume() -> ok | {error, term()}.
 resume() ->
     Worker = worker(),
     logged(if_running(fun() -> started(Worker) end)).
 
-%% Starts the worker if there is none: the reason for which it could not start may be gone.
+%% Starts the worker if it does not run: the reason why it could not start may no longer exist.
 -spec work() -> ok | {error, term()}.
 work() ->
     case whereis(?WORKER) of
@@ -59,7 +59,7 @@ if_running(Fun) ->
         _ -> Fun()
     end.
 
-%% The worker's child specification, or why it can't be started.
+%% The worker's child specification, or why it cannot be started.
 worker() ->
     case dyntrace_module:load() of
         ok -> configured(dyntrace_config:check(application:get_all_env(dyntrace)));

@@ -9,7 +9,7 @@
 -define(GC_FLAG, garbage_collection).
 
 -record(state, {config,
-                %% What each allowed probe requires.
+                %% The requirements of each allowed probe.
                 table,
                 tracing,
                 budget,
@@ -19,23 +19,24 @@
                 %% Trace flags that are required but not set, with the reason.
                 withheld = #{},
                 timer,
-                %% What the library shows to the host.
+                %% The status that the library shows to the host.
                 status = dyntrace_status:new(),
-                %% It holds as long as the VM runs.
+                %% Constant while the VM runs.
                 layout = unknown,
                 %% The failures that were logged last.
                 failed = []}).
 
+%% The configuration of follow/1, if there is one, takes precedence over this one.
 -spec start_link(dyntrace_config:config()) -> {ok, pid()} | {error, term()}.
 start_link(Config) ->
     gen_server:start_link({local, ?MODULE}, ?MODULE, Config, []).
 
-%% Follows consumers by that configuration from now on. Returns after the first poll: enabled probes are then traced.
+%% Follows consumers with that configuration from now on. Returns after the first poll: enabled probes are then traced.
 -spec follow(dyntrace_config:config()) -> ok.
 follow(Config) ->
     gen_server:call(?MODULE, {follow, Config}, infinity).
 
-%% Works also while there is no worker: the next one reads the persisted setting.
+%% Also works while the worker does not run: the next worker reads the persisted setting.
 -spec unfollow() -> ok.
 unfollow() ->
     ok = dyntrace_settings:put(following, false),
@@ -43,14 +44,14 @@ unfollow() ->
     catch exit:{noproc, _} -> ok
     end.
 
-%% The present tracing, or `off'. It is read from a table, so the caller does not wait for the worker.
+%% The current tracing, or `off'. It is read from a table, so the caller does not wait for the worker.
 -spec info() -> off | dyntrace:following().
 info() ->
     try ets:lookup_element(?MODULE, following, 2)
     catch error:badarg -> off
     end.
 
-%% Asks for a dump of identities. Nobody waits for it.
+%% Requests a dump of identities, which is made asynchronously.
 -spec dump() -> ok | {error, not_started}.
 dump() ->
     try ?MODULE ! dyntrace_identities:dump_message() of
@@ -61,7 +62,7 @@ dump() ->
 
 %% -- The worker ------------------------------------------------------------------------
 
-%% High priority: a poll is short, and must not wait for a turn behind a thousand busy processes.
+%% High priority: a poll is short, and must not wait behind a thousand runnable processes.
 init(Config) ->
     _ = process_flag(trap_exit, true),
     _ = process_flag(priority, high),
@@ -71,7 +72,7 @@ init(Config) ->
     _ = dyntrace_layout:learn(self()),
     {ok, restart(in_force(Config), New)}.
 
-%% The configuration of follow/1 stays in force for later workers. It is checked, since a worker of another version may
+%% The configuration of follow/1 also applies to later workers. It is checked, because a worker of another version may
 %% have persisted it.
 in_force(Config) ->
     Persisted = dyntrace_settings:get(config, Config),
@@ -95,12 +96,15 @@ handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
     {noreply, poll(State)};
 handle_info({dyntrace_layout, Layout}, State) ->
     {noreply, publish(info(), State#state{layout = Layout})};
-handle_info(Message, State = #state{sources = Sources}) ->
-    {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
+handle_info(Message, State = #state{gc_flag = GcFlag, sources = Sources}) ->
+    {noreply, case dyntrace_gc_flag:message(Message, GcFlag) of
+                  {checked, Checked} -> State#state{gc_flag = Checked};
+                  unknown -> State#state{sources = dyntrace_sources:message(Message, Sources)}
+              end}.
 
 terminate(_, #state{tracing = Tracing, sources = Sources}) ->
     ok = dyntrace_status:clear(),
-    %% First, as in stopped/1.
+    %% Before the sources, as in stopped/1.
     _ = dyntrace_tracing:close(Tracing),
     _ = dyntrace_sources:stop(Sources),
     ok.
@@ -114,7 +118,7 @@ restart(Config = #{follow := Follow}, State) ->
         false -> publish(off, configured(New))
     end.
 
-%% Gives the library its settings; it may have been replaced since the last poll.
+%% Passes the settings to the library, which may have been replaced after the last poll.
 configured(State = #state{config = #{budget := Events, call_budget := Calls, text := Text, probes := Probes}}) ->
     ok = dyntrace_library:show(Text),
     ok = dyntrace:allow(Probes),
@@ -122,18 +126,24 @@ configured(State = #state{config = #{budget := Events, call_budget := Calls, tex
                 status = dyntrace_status:new(), table = dyntrace_trace_flags:table(Probes)}.
 
 stopped(State = #state{tracing = Tracing, gc_flag = GcFlag, sources = Sources, timer = Timer}) ->
-    %% Asynchronous, since the timer may belong to a busy scheduler. handle_info/2 ignores a timeout that still comes.
-    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok = cancel(Timer),
     ok = dyntrace:set_budget(infinity),
     ok = dyntrace:set_call_budget(infinity),
     Published = publish(off, State),
-    %% Before the sources stop: one of them says that nothing is traced from then on.
+    %% Before the sources stop: one of them reports that nothing is traced from then on.
     Cleared = dyntrace_tracing:clear(Tracing),
     Published#state{tracing = Cleared, gc_flag = dyntrace_gc_flag:stop(GcFlag),
                 sources = dyntrace_sources:stop(Sources), timer = undefined}.
 
-%% A failure must not end the worker, and with it a permanent application and its node: it is logged once, and the next
-%% poll tries again.
+%% Asynchronous, because the timer may belong to a busy scheduler. handle_info/2 ignores a late timeout.
+cancel(undefined) ->
+    ok;
+cancel(Timer) ->
+    _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok.
+
+%% A failure must not end the worker, because a permanent application would end its node. It is logged once, and the
+%% next poll retries.
 poll(State = #state{config = #{interval := Interval}}) ->
     Timer = erlang:start_timer(Interval, self(), poll),
     {New, Failures} = try polled(State)
@@ -141,11 +151,16 @@ poll(State = #state{config = #{interval := Interval}}) ->
                       end,
     logged(Failures, New#state{timer = Timer}).
 
+%% A failure is logged once, until another one takes its place.
 logged(Failures, State = #state{failed = Logged}) ->
-    Failed = [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures],
-    _ = Failed =:= Logged orelse
-        [logger:error("dyntrace: can't trace for the attached consumers: ~0p", [Failure]) || Failure <- Failures],
-    State#state{failed = Failed}.
+    case [{Part, Class, Reason} || {Part, Class, Reason, _} <- Failures] of
+        Logged ->
+            State;
+        Failed ->
+            _ = [logger:error("dyntrace: cannot trace for the attached consumers: ~0p", [Failure])
+                 || Failure <- Failures],
+            State#state{failed = Failed}
+    end.
 
 polled(State) ->
     Claimed = claimed(State),
@@ -157,7 +172,7 @@ polled(State) ->
     Traced = with_files(Functions, Files),
     {Required, Allowed} = allowed(required(Wanted, Polled), Claimed),
     Names = [Name || #{name := Name} <- Enabled],
-    %% Before the tracing: the first events show what a source has found.
+    %% Before the tracing, because the first events depend on the results of sources.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
     {Tracing, NotTraced} =
         dyntrace_tracing:update(Claimed#state.tracing, Required,
@@ -166,11 +181,11 @@ polled(State) ->
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
     {published(New), NotObserved ++ NotTraced}.
 
-%% After all that is configured: the last pattern of a function holds.
+%% After the configured functions: the last pattern of a function applies.
 with_files(Functions, true) -> Functions ++ [files];
 with_files(Functions, false) -> Functions.
 
-%% A library that was loaded since the last poll, in place of ours, has no worker yet and none of our settings.
+%% A library that has replaced ours after the last poll has no worker yet, and none of our settings.
 claimed(State) ->
     case dyntrace:claim() of
         Self when Self =:= self() -> State;
@@ -183,7 +198,8 @@ claimed(State) ->
 enabled(Table) ->
     [Probe || Probe = #{name := Name} <- dyntrace:listeners(), is_map_key(Name, Table)].
 
-%% In a pause nothing is traced, which is told. The identities have a pace of their own: a dump goes on.
+%% While the budget pauses tracing, the probe `withheld' says so. A dump of identities continues, at its own limited
+%% rate.
 required(Wanted, Budget) ->
     case dyntrace_budget:info(Budget) of
         #{paused := true} -> (dyntrace_trace_flags:none())#{sources := [Source || Source <- [identities, withheld],
@@ -194,7 +210,7 @@ required(Wanted, Budget) ->
 is_for(Source, #{sources := Sources}) ->
     lists:member(Source, Sources).
 
-%% What is required, without the trace flag that would harm the node.
+%% The requirements without the trace flag that would harm the node.
 allowed(Required = #{processes := Flags}, State = #state{gc_flag = GcFlag}) ->
     case lists:member(?GC_FLAG, Flags) andalso dyntrace_gc_flag:may_set(GcFlag) of
         false -> {Required, withheld(false, State#state{gc_flag = dyntrace_gc_flag:stop(GcFlag)})};
@@ -204,9 +220,11 @@ allowed(Required = #{processes := Flags}, State = #state{gc_flag = GcFlag}) ->
 
 withheld(false, State) ->
     State#state{withheld = #{}};
-withheld(true, State = #state{withheld = Withheld}) ->
-    Why = "another tracer or trace session has it, and the VM does not survive two (OTP 27 and later)",
-    _ = map_size(Withheld) > 0 orelse logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
+withheld(true, State = #state{withheld = Withheld}) when map_size(Withheld) > 0 ->
+    State;
+withheld(true, State) ->
+    Why = "another tracer or trace session has set it, and a second one would crash the VM (OTP 27 and later)",
+    logger:warning("dyntrace: ~s is not traced: ~s", [?GC_FLAG, Why]),
     State#state{withheld = #{?GC_FLAG => Why}}.
 
 logged_withheld(Now, Before) ->
@@ -228,7 +246,13 @@ published(State = #state{config = #{functions := Functions}, budget = Budget, ca
                                                         dyntrace_sources:withheld(Sources)])}),
     publish(Following, State).
 
-%% For info/0, and for the host.
+%% For info/0 and for the host.
 publish(Following, State = #state{status = Status, layout = Layout}) ->
-    _ = info() =:= Following orelse ets:insert(?MODULE, {following, Following}),
+    ok = store(Following, info()),
     State#state{status = dyntrace_status:publish(Following, Layout, Status)}.
+
+store(Following, Following) ->
+    ok;
+store(Following, _) ->
+    true = ets:insert(?MODULE, {following, Following}),
+    ok.

@@ -1,5 +1,5 @@
-%% @private A budget of trace events per second. The library counts the events, and answers `discard' when the budget
-%% is spent. That still costs one call of `enabled' per event. So the worker, which polls the count, then switches
+%% @private A budget of trace events per second. The library counts the events, and returns `discard' when the budget
+%% is spent. That still costs one call of `enabled' per event, so the worker, which polls the count, then switches
 %% tracing off for one second.
 -module(dyntrace_budget).
 
@@ -9,25 +9,27 @@
 
 -define(SECOND, 1000).
 
-%% An overload begins with a pause, and ends with a second in which no event was skipped. The log has one line when it
-%% begins, and one when it ends.
+%% An overload begins with a pause, and ends after a second without skipped events. Its beginning and its end are
+%% logged.
 -record(budget, {events,
-                 %% When the pause ends, or the budget is filled up again.
+                 %% When the pause ends, or the budget is replenished.
                  until,
                  paused = false,
                  overloaded = false,
                  pauses = 0,
-                 %% The library's count of skipped events: at the last poll, and when the budget was made.
+                 %% The library's count of skipped events: at the last poll, and when the budget was created.
                  skipped,
                  skipped_before}).
 
 -opaque budget() :: #budget{}.
 
+%% Events per second.
 -spec new(pos_integer() | infinity) -> budget().
 new(Events) ->
     Skipped = dyntrace:skipped(),
     refill(#budget{events = Events, skipped = Skipped, skipped_before = Skipped}).
 
+%% Called at each poll of the worker: begins a pause, ends it, or replenishes the budget.
 -spec poll(budget()) -> budget().
 poll(Budget = #budget{events = infinity}) ->
     Budget;
@@ -46,7 +48,7 @@ refill(Budget = #budget{events = Events}) ->
 
 pause(Budget = #budget{pauses = Pauses, overloaded = Overloaded, events = Events}) ->
     Overloaded orelse logger:warning("dyntrace: more than ~b trace events per second: tracing pauses for one second "
-                                     "each time that the budget is spent", [Events]),
+                                     "whenever the budget is spent", [Events]),
     Budget#budget{paused = true, overloaded = true, pauses = Pauses + 1, until = now_ms() + ?SECOND}.
 
 calm(Budget = #budget{overloaded = false}) ->
@@ -55,12 +57,12 @@ calm(Budget = #budget{events = Events}) ->
     logger:notice("dyntrace: fewer than ~b trace events per second again: ~0p", [Events, info(Budget)]),
     Budget#budget{overloaded = false}.
 
-%% Since new/1: how many pauses, and how many events the library skipped before they began.
+%% After new/1: how many pauses, and how many events the library skipped before they began.
 -spec info(budget()) -> #{paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 info(#budget{paused = Paused, pauses = Pauses, skipped = Skipped, skipped_before = Before}) ->
     #{paused => Paused, pauses => Pauses, skipped => Skipped - Before}.
 
-%% A recording says that it has nothing of a pause.
+%% Marks in recordings that the events of a pause are missing.
 -spec withheld(budget()) -> #{all_events => string()}.
 withheld(#budget{paused = false}) ->
     #{};

@@ -1,9 +1,9 @@
 %% @private A budget of calls per second, so that a trace pattern that matches too much does not stop the node: an event
 %% takes many times as long as the call of a small function.
 %%
-%% The library counts the calls of each function, and makes no more events of calls when the budget is spent. At its
-%% next poll the worker clears the functions that were called most, and the others go on. They stay cleared until no
-%% consumer of calls is attached, or until the next configuration.
+%% The library counts the calls of each function, and drops call events when the budget is spent. At its next poll the
+%% worker clears the trace patterns of the functions that were called most. They stay cleared until no consumer of calls
+%% is attached, or until the next configuration. Tracing of the other functions continues.
 -module(dyntrace_call_budget).
 
 -export([new/1, poll/2, functions/2, withheld/1]).
@@ -12,23 +12,24 @@
 
 -define(SECOND, 1000).
 
-%% How many of the cleared functions are named.
+%% How many of the cleared functions a message names.
 -define(NAMED, 20).
 
 -record(budget, {calls :: pos_integer() | infinity,
                  %% Whether a consumer of calls was attached at the last poll.
                  required = false :: boolean(),
-                 %% When the present second began.
+                 %% When the current second began.
                  since :: integer(),
-                 %% What was called in it.
+                 %% The calls in it.
                  counts = #{} :: counts(),
                  cleared = #{} :: counts()}).
 
-%% `others': functions for which the library has no room.
+%% `others': functions that do not fit into the library's table.
 -type counts() :: #{mfa() | others => pos_integer()}.
 
 -opaque budget() :: #budget{}.
 
+%% Calls per second.
 -spec new(pos_integer() | infinity) -> budget().
 new(Calls) ->
     _ = dyntrace:take_calls(),
@@ -42,10 +43,10 @@ poll(Budget = #budget{required = false}, false) ->
     Budget;
 poll(#budget{calls = Calls}, false) ->
     new(Calls);
-%% Calls that were counted for the consumer before, after the last poll, are forgotten.
+%% Discards calls that were counted after the last poll for the previous consumer.
 poll(#budget{calls = Calls, required = false}, true) ->
     (new(Calls))#budget{required = true};
-%% A function that was cleared at the last poll has made events until then.
+%% A function that was cleared at the last poll was counted until then.
 poll(Budget = #budget{calls = Calls, since = Since, counts = Before, cleared = Cleared}, true) ->
     Counts = maps:without(maps:keys(Cleared), added(Before, dyntrace:take_calls())),
     Ms = now_ms() - Since,
@@ -68,24 +69,28 @@ added(Counts, {Functions, Others}) ->
 total(Counts) ->
     lists:sum(maps:values(Counts)).
 
-%% Those that were called most, and at least one, until the rest were called no more than so often.
+%% The functions that were called most: at least one, and so many that the others had at most `Most' calls.
 cleared(Counts, Most, Budget = #budget{calls = Calls, cleared = Before}) ->
     [First | Rest] = lists:reverse(lists:keysort(2, maps:to_list(Counts))),
     Cleared = maps:from_list([First | busiest(Rest, total(maps:from_list(Rest)), Most)]),
-    %% Once: info/0 has the next ones.
-    _ = map_size(Before) > 0 orelse logger:warning("dyntrace: ~ts", [reason(Calls, Cleared)]),
+    ok = warn_first(Before, reason(Calls, Cleared)),
     Budget#budget{cleared = maps:merge(Before, Cleared)}.
+
+%% Only the first functions are logged; info/0 also lists the later ones.
+warn_first(Before, Reason) when map_size(Before) =:= 0 -> logger:warning("dyntrace: ~ts", [Reason]);
+warn_first(_, _) -> ok.
 
 busiest([First = {_, Count} | Rest], Total, Most) when Total > Most -> [First | busiest(Rest, Total - Count, Most)];
 busiest(_, _, _) -> [].
 
-%% The configured functions without those that are cleared.
+%% The configured functions without the cleared ones.
 -spec functions(budget(), [dyntrace_trace_pattern:traced()]) -> [dyntrace_trace_pattern:traced()].
 functions(#budget{cleared = #{others := _}}, Functions) ->
     [{Pattern, false} || Pattern <- dyntrace_trace_pattern:patterns(Functions)];
 functions(#budget{cleared = Cleared}, Functions) ->
     Functions ++ [{Function, false} || Function <- lists:sort(maps:keys(Cleared))].
 
+%% Makes a recording show that it lacks calls of the cleared functions.
 -spec withheld(budget()) -> #{call => Why :: string()}.
 withheld(#budget{cleared = Cleared}) when map_size(Cleared) =:= 0 -> #{};
 withheld(#budget{calls = Calls, cleared = Cleared}) -> #{call => reason(Calls, Cleared)}.
@@ -96,7 +101,7 @@ reason(Calls, Cleared) ->
                0 -> "";
                Count -> text(" and ~b more", [Count])
            end,
-    text("more than ~b calls per second: no calls are traced of ~ts~s",
+    text("more than ~b calls per second; no longer traced: ~ts~s",
          [Calls, lists:join(", ", [named(Function) || Function <- Named]), More]).
 
 named({others, Count}) -> text("any function (~b calls of more functions than can be counted)", [Count]);

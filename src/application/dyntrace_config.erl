@@ -11,9 +11,9 @@
 %%             {interval, 250},         % milliseconds between two polls for attached consumers
 %%             {sample_interval, 1000}, % milliseconds between two samples, for the probes carrier_* and vm_counter
 %%             {dump, never},           % never | seconds between two dumps of all identities
-%%             {label_keys, ['$process_label', process_name]}, % where programs note in a process what it is
+%%             {label_keys, ['$process_label', process_name]}, % process dictionary keys of labels
 %%             {labels, none},          % none | {Module, Function}, which returns [{pid(), Text}]
-%%             {log, off},              % off | the least log level that the probe log fires for
+%%             {log, off},              % off | the lowest log level for which the probe log fires
 %%             {log_limit, 100},        % logged events per second
 %%             {long_gc, 100},          % milliseconds: vm_long_gc
 %%             {long_schedule, 100},    % milliseconds: vm_long_schedule
@@ -53,7 +53,7 @@
 
 -type error() :: {bad_config, Key :: term(), Value :: term(), MustBe :: string()}.
 
-%% Adds the defaults above for options that are not given.
+%% Returns the options with the defaults of those that are not given, or the first wrong one.
 -spec check(term()) -> {ok, config()} | {error, error()}.
 check(Options) when is_map(Options) ->
     check(maps:to_list(Options));
@@ -64,15 +64,24 @@ check(Options) ->
     end.
 
 check_pairs(Given) ->
-    case [bad(Key, Value) || {Key, Value} <- Given, not is_good(Key, Value)] of
-        [] -> {ok, maps:merge(defaults(), maps:from_list(Given))};
+    Table = options(),
+    case lists:append([bad(Key, Value, lists:keyfind(Key, 1, Table)) || {Key, Value} <- Given]) of
+        [] ->
+            Defaults = maps:from_list([{Key, Default} || {Key, Default, _, _} <- Table]),
+            {ok, maps:merge(Defaults, maps:from_list(Given))};
         [First | _] -> {error, First}
     end.
 
-bad(Key, Value) ->
-    {bad_config, Key, Value, maps:get(Key, must_be(), "no such option; there are: " ++ options()) ++ why(Key, Value)}.
+bad(Key, Value, {Key, _, IsGood, MustBe}) ->
+    case IsGood(Value) of
+        true -> [];
+        false -> [{bad_config, Key, Value, MustBe ++ why(Key, Value)}]
+    end;
+bad(Key, Value, false) ->
+    Names = lists:join(", ", lists:sort([atom_to_list(Name) || {Name, _, _, _} <- options()])),
+    [{bad_config, Key, Value, "no such option; options: " ++ lists:append(Names)}].
 
-%% What is wrong with a match specification.
+%% Why a match specification is invalid.
 why(Key, Spec) when Key =:= send; Key =:= 'receive' -> "; " ++ dyntrace_match_spec:problem(Key, Spec);
 why(functions, Functions) -> why_functions(Functions);
 why(_, _) -> "".
@@ -85,12 +94,9 @@ why_functions([{Mfa, Spec} | Functions]) ->
 why_functions([_ | Functions]) -> why_functions(Functions);
 why_functions(_) -> "".
 
-options() ->
-    lists:append(lists:join(", ", [atom_to_list(Key) || Key <- maps:keys(defaults())])).
-
-%% The most names or functions; the shortest and the longest interval, an hour; seconds between dumps, a day; the
-%% most keys that each process is asked for; the largest budget; the most events of logger; the greatest number that a
-%% 32-bit VM takes as a threshold.
+%% The maximum number of names or functions; the shortest and the longest interval, an hour; the longest time between
+%% dumps, a day, in seconds; the maximum number of keys that each process is asked for; the largest budget; the maximum
+%% number of logger's events; the largest number that a 32-bit VM takes as a threshold.
 -define(MAX_NAMES, 1000).
 -define(MIN_INTERVAL, 10).
 -define(MAX_INTERVAL, 3600000).
@@ -100,39 +106,39 @@ options() ->
 -define(MAX_THRESHOLD, ((1 bsl 27) - 1)).
 -define(MAX_BUDGET, ((1 bsl 62) - 1)).
 
-defaults() ->
-    #{follow => true, processes => all, ports => all, functions => [], send => true, 'receive' => true,
-      probes => all, interval => 250, sample_interval => 1000, dump => never,
-      label_keys => ['$process_label', process_name], labels => none, log => off, log_limit => 100,
-      long_gc => 100, long_schedule => 100, large_heap => 10000000, long_message_queue => {1000, 10000},
-      budget => infinity, call_budget => 20000, text => full}.
-
-must_be() ->
-    #{follow => "true or false",
-      processes => text("all, new, existing or a list of registered names, ~b at most", [?MAX_NAMES]),
-      ports => "all, new, existing or none",
-      functions => text("a list of {Module, Function, Arity}, with '_' for any function or arity, or of "
-                        "{{Module, Function, Arity}, MatchSpec}, ~b at most", [?MAX_NAMES]),
-      send => "true or a match specification of [Receiver, Message]",
-      'receive' => "true or a match specification of [Node, Sender, Message]",
-      probes => "all or a list of names of probes, as in dyntrace:probes()",
-      interval => milliseconds(),
-      sample_interval => milliseconds(),
-      dump => text("never, or seconds, 1 to ~b", [?MAX_DUMP]),
-      label_keys => text("a list of keys of process dictionaries, atoms, ~b at most", [?MAX_LABEL_KEYS]),
-      labels => "none or {Module, Function}",
-      log => "off, or a level of logger",
-      log_limit => text("events per second, 1 to ~b", [?MAX_LOGGED]),
-      long_gc => milliseconds(1),
-      long_schedule => milliseconds(1),
-      large_heap => text("words, 1 to ~b", [?MAX_THRESHOLD]),
-      long_message_queue => text("{Short, Long}, numbers of messages, Short < Long =< ~b", [?MAX_THRESHOLD]),
-      budget => text("events per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
-      call_budget => text("calls per second, 1 to ~b, or infinity", [?MAX_BUDGET]),
-      text => "full or shape"}.
-
-milliseconds() ->
-    milliseconds(?MIN_INTERVAL).
+%% {Option, Default, whether a value is allowed, what it must be}
+options() ->
+    [{follow, true, fun is_boolean/1, "true or false"},
+     {processes, all, fun(Value) -> is_some(Value) orelse is_names(Value) end,
+      text("all, new, existing or a list of registered names, ~b at most", [?MAX_NAMES])},
+     {ports, all, fun(Value) -> Value =:= none orelse is_some(Value) end, "all, new, existing or none"},
+     {functions, [], fun(Value) -> is_list_of(fun is_traced/1, ?MAX_NAMES, Value) end,
+      text("a list of {Module, Function, Arity}, with '_' for any function or arity, or of "
+           "{{Module, Function, Arity}, MatchSpec}, ~b at most", [?MAX_NAMES])},
+     {send, true, fun(Value) -> is_spec(send, Value) end, "true or a match specification of [Receiver, Message]"},
+     {'receive', true, fun(Value) -> is_spec('receive', Value) end,
+      "true or a match specification of [Node, Sender, Message]"},
+     {probes, all, fun(Value) -> Value =:= all orelse is_names(Value) andalso are_probes(Value, dyntrace:probes()) end,
+      "all or a list of names of probes, as in dyntrace:probes()"},
+     {interval, 250, within(?MIN_INTERVAL, ?MAX_INTERVAL), milliseconds(?MIN_INTERVAL)},
+     {sample_interval, 1000, within(?MIN_INTERVAL, ?MAX_INTERVAL), milliseconds(?MIN_INTERVAL)},
+     {dump, never, within(1, ?MAX_DUMP, never), text("never, or seconds, 1 to ~b", [?MAX_DUMP])},
+     {label_keys, ['$process_label', process_name],
+      fun(Value) -> is_list_of(fun is_atom/1, ?MAX_LABEL_KEYS, Value) end,
+      text("a list of keys of process dictionaries, atoms, ~b at most", [?MAX_LABEL_KEYS])},
+     {labels, none, fun is_labels/1, "none or {Module, Function}"},
+     {log, off, fun(Value) -> lists:member(Value, [off | levels()]) end, "off, or a level of logger"},
+     {log_limit, 100, within(1, ?MAX_LOGGED), text("events per second, 1 to ~b", [?MAX_LOGGED])},
+     {long_gc, 100, within(1, ?MAX_INTERVAL), milliseconds(1)},
+     {long_schedule, 100, within(1, ?MAX_INTERVAL), milliseconds(1)},
+     {large_heap, 10000000, within(1, ?MAX_THRESHOLD), text("words, 1 to ~b", [?MAX_THRESHOLD])},
+     {long_message_queue, {1000, 10000}, fun is_queue/1,
+      text("{Short, Long}, numbers of messages, Short < Long =< ~b", [?MAX_THRESHOLD])},
+     {budget, infinity, within(1, ?MAX_BUDGET, infinity),
+      text("events per second, 1 to ~b, or infinity", [?MAX_BUDGET])},
+     {call_budget, 20000, within(1, ?MAX_BUDGET, infinity),
+      text("calls per second, 1 to ~b, or infinity", [?MAX_BUDGET])},
+     {text, full, fun(Value) -> lists:member(Value, [full, shape]) end, "full or shape"}].
 
 milliseconds(Least) ->
     text("milliseconds, ~b to ~b", [Least, ?MAX_INTERVAL]).
@@ -140,36 +146,22 @@ milliseconds(Least) ->
 text(Format, Args) ->
     lists:flatten(io_lib:format(Format, Args)).
 
-is_good(follow, Value) -> is_boolean(Value);
-is_good(processes, Value) -> is_some(Value) orelse is_names(Value);
-is_good(ports, Value) -> Value =:= none orelse is_some(Value);
-is_good(functions, Value) -> is_list_of(fun is_traced/1, ?MAX_NAMES, Value);
-is_good(Key, Value) when Key =:= send; Key =:= 'receive' ->
-    Value =:= true orelse dyntrace_match_spec:problem(Key, Value) =:= none;
-is_good(probes, Value) -> Value =:= all orelse is_names(Value) andalso are_probes(Value, dyntrace:probes());
-is_good(interval, Value) -> is_interval(Value);
-is_good(sample_interval, Value) -> is_interval(Value);
-is_good(dump, Value) -> Value =:= never orelse is_within(1, ?MAX_DUMP, Value);
-is_good(label_keys, Value) -> is_list_of(fun is_atom/1, ?MAX_LABEL_KEYS, Value);
-is_good(labels, {Module, Function}) -> is_atom(Module) andalso is_atom(Function);
-is_good(labels, Value) -> Value =:= none;
-is_good(log, Value) -> Value =:= off orelse lists:member(Value, levels());
-is_good(log_limit, Value) -> is_within(1, ?MAX_LOGGED, Value);
-is_good(long_gc, Value) -> is_within(1, ?MAX_INTERVAL, Value);
-is_good(long_schedule, Value) -> is_within(1, ?MAX_INTERVAL, Value);
-is_good(large_heap, Value) -> is_within(1, ?MAX_THRESHOLD, Value);
-is_good(long_message_queue, {Short, Long}) ->
-    is_within(1, ?MAX_THRESHOLD, Long) andalso is_within(0, Long - 1, Short);
-is_good(Key, Value) when Key =:= budget; Key =:= call_budget ->
-    Value =:= infinity orelse is_within(1, ?MAX_BUDGET, Value);
-is_good(text, Value) -> Value =:= full orelse Value =:= shape;
-is_good(_, _) -> false.
+is_spec(Key, Value) -> Value =:= true orelse dyntrace_match_spec:problem(Key, Value) =:= none.
+
+is_labels({Module, Function}) -> is_atom(Module) andalso is_atom(Function);
+is_labels(Value) -> Value =:= none.
+
+is_queue({Short, Long}) -> is_within(1, ?MAX_THRESHOLD, Long) andalso is_within(0, Long - 1, Short);
+is_queue(_) -> false.
+
+within(Least, Most) -> fun(Value) -> is_within(Least, Most, Value) end.
+
+%% A number, or this atom.
+within(Least, Most, Atom) -> fun(Value) -> Value =:= Atom orelse is_within(Least, Most, Value) end.
 
 is_pair(Option) -> is_tuple(Option) andalso tuple_size(Option) =:= 2.
 
 is_some(Value) -> lists:member(Value, [all, new, existing]).
-
-is_interval(Value) -> is_within(?MIN_INTERVAL, ?MAX_INTERVAL, Value).
 
 is_within(Least, Most, Value) -> is_integer(Value) andalso Value >= Least andalso Value =< Most.
 
@@ -177,7 +169,7 @@ levels() -> [emergency, alert, critical, error, warning, notice, info, debug].
 
 is_names(Value) -> is_list_of(fun is_atom/1, ?MAX_NAMES, Value).
 
-%% A proper list of at most Most elements, each of which is good.
+%% A proper list of at most Most elements that satisfy Is.
 is_list_of(_, _, []) -> true;
 is_list_of(_, 0, _) -> false;
 is_list_of(Is, Most, [Head | Tail]) -> Is(Head) andalso is_list_of(Is, less(Most), Tail);
@@ -199,6 +191,6 @@ is_pattern(_) ->
 is_any_arity('_') -> true;
 is_any_arity(A) -> is_integer(A) andalso A >= 0 andalso A =< 255.
 
-%% Without the library there are no probes to compare with.
+%% Without the library, the probes are unknown.
 are_probes(_, []) -> true;
 are_probes(Names, Probes) -> Names -- [Name || #{name := Name} <- Probes] =:= [].

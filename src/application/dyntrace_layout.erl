@@ -1,6 +1,6 @@
-%% @private The layout: where the VM's memory has the process that a thread runs, and how the VM holds a pid. A program
-%% on the host that takes samples reads it there, at no cost for the node. It depends on the release and the build, so
-%% it is found out here, and believed only if all that can be compared agrees: see layout.h.
+%% @private The layout: where the current process of a thread is in the VM's memory, and how the VM represents a pid. A
+%% sampling program on the host reads it there, at no cost for the node. It depends on the release and the build, so it
+%% is determined at run time, and used only if all cross-checks agree: see layout.h.
 -module(dyntrace_layout).
 
 -export([learn/1, text/1]).
@@ -10,36 +10,39 @@
 
 -export_type([layout/0]).
 
-%% `slot', `current', `frame' are in bytes; `frame' is 0 if stacks have no frames. Of a pid `<0.Number.Serial>', the
-%% bits of the VM's word, the lowest bit of the number or serial first.
+%% `slot', `current', `frame' are in bytes; `frame' is 0 if stacks have no frames. For a pid `<0.Number.Serial>', the
+%% bit positions in the VM's word, starting with the lowest bit of the number or serial.
 -type layout() :: #{slot := pos_integer(), current := non_neg_integer(), frame := non_neg_integer(),
                     number := [0..63], serial := [0..63]}
                 | unknown.
 
-%% Calls of a process that asks, which its frames must show.
+%% The nested calls of an asking process, which must appear in its stack frames.
 -define(DEPTHS, [3, 4, 5, 6]).
 
-%% Sends `{dyntrace_layout, layout()}' to the worker, once. Nobody waits for it: dirty schedulers may be busy for long.
+%% Sends `{dyntrace_layout, layout()}' to the worker, once. Asynchronous, because dirty schedulers may be busy for a
+%% long time.
 -spec learn(pid()) -> pid().
 learn(Worker) ->
     spawn_opt(?MODULE, learned, [Worker], [link]).
 
-%% The line of the status.
+%% The line in the status.
 -spec text(layout()) -> iolist().
 text(#{slot := Slot, current := Current, frame := Frame, number := Number, serial := Serial}) ->
     io_lib:format("~b ~b ~b ~s ~s", [Slot, Current, Frame | [lists:join($,, [integer_to_list(Bit) || Bit <- Bits])
                                                              || Bits <- [Number, Serial]]]).
 
+%% The process that learn/1 starts.
 -spec learned(pid()) -> ok.
 learned(Worker) ->
     true = is_boolean(process_flag(sensitive, true)),
-    %% They live at the same time: each is a process of its own, also in memory.
+    %% They live at the same time, so each has a different address.
     Asked = [spawn_opt(?MODULE, asked, [self(), Depth], [link]) || Depth <- ?DEPTHS],
     Answers = [receive {Pid, Answer} -> Answer end || Pid <- Asked],
     _ = [Pid ! stop || Pid <- Asked],
     Worker ! {?MODULE, layout(lists:append(Answers), bits(fun number/1), bits(fun serial/1), [self() | Asked])},
     ok.
 
+%% A process that reports its possible locations from this depth of nested calls.
 -spec asked(pid(), pos_integer()) -> stop.
 asked(To, Depth) ->
     true = is_boolean(process_flag(sensitive, true)),
@@ -47,14 +50,14 @@ asked(To, Depth) ->
     To ! {self(), [frames(Found, Depth), dirty(dyntrace:layout_candidates_dirty())]},
     receive stop -> stop end.
 
-%% No tail call: each has a frame.
+%% Not a tail call: each call has a stack frame.
 called(0) ->
     {dyntrace:layout_candidates(), 0};
 called(Depth) ->
     {Found, Calls} = called(Depth - 1),
     {Found, Calls + 1}.
 
-%% The innermost frame returns to the last call, those after it to the one above.
+%% The innermost frame returns to the last call, the next ones to the calls above it.
 frames({Candidates, {Frame, [_ | Returns]}}, Depth) ->
     {Own, Outer} = lists:split(min(Depth, length(Returns)), Returns),
     case lists:usort(Own) of
@@ -69,7 +72,7 @@ frames(undefined, _) ->
 dirty({Candidates, _}) -> {Candidates, any};
 dirty(undefined) -> {[], any}.
 
-%% One place that all agree on.
+%% The one location on which all answers agree.
 layout(Answers, Number, Serial, Pids) ->
     [First | Others] = [ordsets:from_list(Candidates) || {Candidates, _} <- Answers],
     Same = lists:all(fun(Pid) -> shown(dyntrace:layout_word(Pid), Number, Serial) =:= pid_to_list(Pid) end, Pids),
@@ -87,8 +90,8 @@ frame(_) -> 0.
 number(Value) -> {Value, 0}.
 serial(Value) -> {0, Value}.
 
-%% The word's lowest bit that a bit of the value changes; those above it may be where the VM looks the process up. A
-%% value that is too large for the release is none.
+%% The lowest bit of the word that a bit of the value changes; higher bits may be the index by which the VM looks the
+%% process up. A value that is too large for the release is not a pid.
 bits(Pid) ->
     bits(Pid, 1, word({0, 0})).
 

@@ -1,11 +1,11 @@
 %% @private Makes sure that the module `dyntrace' is ours. OTP's runtime_tools has a module of the same name, which
-%% may be loaded already or be the first on the code path.
+%% may already be loaded or be first on the code path.
 -module(dyntrace_module).
 
 -export([load/0]).
 
 %% Loads ours unless it is loaded, and puts its folder first on the code path, so that a later load by name gets the
-%% same file. An error goes away only when the installed files change.
+%% same file. An error persists until the installed files change.
 -spec load() -> ok | {error, Why :: string()}.
 load() ->
     case {file(), is_ours()} of
@@ -22,23 +22,25 @@ load(File, Loaded) ->
         false -> replace(File, Loaded)
     end.
 
-%% By its file, since embedded mode loads no module by its name.
+%% By its file, because embedded mode does not load modules by name.
 replace(File, Loaded) ->
     _ = code:purge(dyntrace),
     case code:load_abs(filename:rootname(File)) of
         {module, dyntrace} ->
-            _ = Loaded =:= none orelse logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, described(Loaded)]),
-            ok;
+            ok = notice_replaced(Loaded, File);
         {error, Why} ->
-            {error, lists:flatten(io_lib:format("~ts can't be loaded: ~0p", [File, Why]))}
+            {error, lists:flatten(io_lib:format("~ts cannot be loaded: ~0p", [File, Why]))}
     end.
+
+notice_replaced(none, _) -> ok;
+notice_replaced(Loaded, File) -> logger:notice("dyntrace: loaded ~ts in place of ~ts", [File, described(Loaded)]).
 
 described({from, File}) -> File;
 described(without_file) -> "a module without a file".
 
-%% -- What is loaded ------------------------------------------------------------------------
+%% -- The loaded module ---------------------------------------------------------------------
 
-%% A module that is cover-compiled has no file.
+%% A cover-compiled module has no file.
 loaded() ->
     case code:is_loaded(dyntrace) of
         {file, File} when is_list(File), File =/= [] -> {from, filename:absname(File)};
@@ -50,7 +52,7 @@ loaded() ->
 is_ours() ->
     erlang:function_exported(dyntrace, info, 0).
 
-%% -- Where ours is -------------------------------------------------------------------------
+%% -- The folder of our module --------------------------------------------------------------
 
 file() ->
     case [File || Folder <- folders(), File <- [filename:join(Folder, "dyntrace.beam")], is_file(File)] of
@@ -58,11 +60,11 @@ file() ->
         [] -> none
     end.
 
-%% By the code server's reader, which also reads archives.
+%% Uses the code server's file reader, which also reads archives.
 is_file(File) ->
     erl_prim_loader:read_file_info(File) =/= error.
 
-%% The folder of this module (ebin) or, in a release that systools packed, priv/beam, which has a copy of the file.
+%% The folder of this module (ebin) or, in a release made by systools, priv/beam, which has a copy of the file.
 folders() ->
     Here = filename:dirname(here()),
     [Here, filename:join([filename:dirname(Here), "priv", "beam"])].

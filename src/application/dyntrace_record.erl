@@ -1,4 +1,4 @@
-%% @private A recording of this node, made by the command of the host, `priv/bin/dyntrace', which runs beside the VM.
+%% @private A recording of this node, made by the host command, `priv/bin/dyntrace', which runs beside the VM.
 -module(dyntrace_record).
 
 -export([check/1, run/1]).
@@ -20,28 +20,28 @@ check(_) ->
     {error, "not a map"}.
 
 check_option({seconds, Seconds}) when is_number(Seconds), Seconds > 0, Seconds =< 86400 -> ok;
-check_option({seconds, _}) -> {error, "seconds: a number above 0, 86400 at most"};
+check_option({seconds, _}) -> {error, "seconds: must be a number above 0, at most 86400"};
 check_option({to, To}) ->
-    try is_binary(unicode:characters_to_binary(To)) andalso To =/= "" andalso To =/= <<>> of
-        true -> ok;
-        false -> {error, "to: the name of a file"}
-    catch
-        error:_ -> {error, "to: the name of a file"}
-    end;
+    is_true(fun() -> is_binary(unicode:characters_to_binary(To)) andalso To =/= "" andalso To =/= <<>> end,
+            "to: must be a file name");
 check_option({events, Events}) ->
-    try lists:all(fun is_atom/1, Events) of
-        true -> ok;
-        false -> {error, "events: a list of atoms"}
-    catch
-        error:_ -> {error, "events: a list of atoms"}
-    end;
+    is_true(fun() -> lists:all(fun is_atom/1, Events) end, "events: must be a list of atoms");
 check_option({Key, _}) ->
-    {error, io_lib:format("~0tp: no option; there are seconds, to, events", [Key])}.
+    {error, io_lib:format("~0tp: no such option; options: seconds, to, events", [Key])}.
 
-%% The file or folder that was written; or the cause and the next step, as the command prints them.
+%% A check raises for a value of another type.
+is_true(Check, MustBe) ->
+    try Check() of
+        true -> ok;
+        false -> {error, MustBe}
+    catch
+        error:_ -> {error, MustBe}
+    end.
+
+%% The file or folder that was written, or the cause and the next step, as the command prints them.
 -spec run(options()) -> {ok, file:filename()} | {error, Printed :: binary()}.
 run(Options) ->
-    %% A process of its own gets the port's messages, also where the caller traps exits.
+    %% A separate process gets the port's messages, even if the caller traps exits.
     Caller = self(),
     Tag = make_ref(),
     {Pid, Ref} = spawn_monitor(fun() -> Caller ! {Tag, run_command(Options)} end),
@@ -53,7 +53,7 @@ run(Options) ->
 run_command(Options) ->
     case code:priv_dir(dyntrace) of
         {error, _} ->
-            {error, <<"the application's folder is not known">>};
+            {error, <<"the application's folder is unknown">>};
         Priv ->
             To = filename:absname(to(maps:get(to, Options, default_file()))),
             Port = open_port({spawn_executable, filename:join([Priv, "bin", "dyntrace"])},
@@ -69,7 +69,7 @@ default_file() ->
     lists:flatten(io_lib:format("~s-~4..0b~2..0b~2..0b-~2..0b~2..0b~2..0b.html",
                                 [node(), Year, Month, Day, Hour, Minute, Second])).
 
-%% A name with an extension is a picture, one without is the folder of a recording.
+%% A name with an extension is an output file; a name without is the folder of a recording.
 args(To, Options) ->
     Command = case filename:extension(To) of
                   "" -> "record";
@@ -89,7 +89,7 @@ collect(Port, To, Printed) ->
         {Port, {exit_status, _}} -> {error, last_lines(iolist_to_binary(lists:reverse(Printed)))}
     end.
 
-%% The cause and the next step come last.
+%% The cause and the next step are the last lines.
 last_lines(Printed) ->
     case binary:match(Printed, <<"dyntrace: ">>) of
         nomatch -> Printed;

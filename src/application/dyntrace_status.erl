@@ -1,16 +1,16 @@
-%% @private The status: what the node says of itself to the host's command, which reads it from the library's memory and
-%% need not ask the node.
+%% @private The status of the node for the host command, which reads it from the library's memory without asking the
+%% node.
 %%
 %% Lines of UTF-8, without other control characters:
 %%
 %% ```
 %% node: shop@db1
-%% version: 0.1.0
+%% version: 0.2.0
 %% following: on                                           (on | paused | off)
-%% connected: 2                                            (nodes, hidden ones too, without the command)
+%% connected: 2                                            (nodes, including hidden ones, except the command)
 %% layout: 856 168 96 4,5,6,7 19,20,21                      (for samples: {@link dyntrace_layout}; none if unknown)
 %% withheld: vm_long_gc: another process has the system monitor
-%% usual: log: the option `log` is off                     (withheld in each node of this release, or by default)
+%% usual: log: the option `log` is off                     (withheld on every node of this release, or by default)
 %% functions: 2                                            (traced for consumers of calls; how many lines follow)
 %% function: shop:price/1
 %% function: shop_db:_/_
@@ -21,13 +21,13 @@
 
 -export_type([status/0]).
 
-%% The names of the host's command, which is connected while it loads the library: own_name() of
-%% priv/python/dyntrace_command/reach.py.
+%% The names of the host command, which is connected while it loads the library: own_name() of
+%% priv/python/dyntrace_command/node/node_address.py.
 -define(COMMAND, ['dyntrace_load@dyntrace.invalid', 'dyntrace_load@invalid']).
 
 -opaque status() :: none | {node(), off | dyntrace:following(), non_neg_integer(), dyntrace_layout:layout()}.
 
-%% The library may have been replaced: the present one says nothing yet.
+%% Nothing is published yet: the library may have been replaced.
 -spec new() -> status().
 new() ->
     none.
@@ -43,14 +43,14 @@ publish(Following, Layout, Before) ->
             Now
     end.
 
-%% At the worker's end: what it said would become false unseen, as when the node gets another name.
+%% Called when the worker ends, because the status would become outdated, for example if the node is renamed.
 -spec clear() -> ok.
 clear() ->
     dyntrace:set_status(<<>>).
 
 text({Node, Following, Connected, Layout}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
-        %% It is looked at by each poll, and not between.
+        %% Only polls update it.
         ++ [{"connected", integer_to_list(Connected)} || Following =/= off]
         ++ [{"layout", dyntrace_layout:text(Layout)} || Layout =/= unknown]
         ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])}
@@ -68,7 +68,7 @@ following(off) -> "off";
 following(#{paused := true}) -> "paused";
 following(#{paused := false}) -> "on".
 
-%% Last: they may be many, and the text is cut.
+%% Last, because there may be many and the text is cut.
 functions(off) ->
     [];
 functions(#{functions := Patterns}) ->

@@ -1,19 +1,19 @@
-%% @doc A stock Erlang VM's trace events for the system's tracers.
+%% @doc Makes the trace events of a stock Erlang VM available to system tracers.
 %%
-%% This is a tracer module, made of NIFs, for `erlang:trace/3':
+%% This is a tracer module for `erlang:trace/3', implemented as NIFs:
 %%
 %% ```
 %% 1> dyntrace:info().
 %% 2> erlang:trace(all, true, [send, {tracer, dyntrace, []}]).
 %% '''
 %%
-%% From then on each event of those trace flags is a probe that bpftrace, perf, SystemTap or gdb can attach to. Until
-%% a consumer attaches, an event costs one call of `enabled'. The probes with their arguments are in docs/PROBES.md, and
-%% in {@link probes/0}. OTP's runtime_tools has a module of the same name. If that one is loaded, the first command is
-%% an error; the second succeeds, and no event comes.
+%% From then on, each event of those trace flags fires a probe that bpftrace, perf, SystemTap or gdb can attach to.
+%% While no consumer is attached, an event costs one call of `enabled'. docs/PROBES.md and {@link probes/0} list the
+%% probes and their arguments. OTP's runtime_tools has a module of the same name. If that module is loaded, the first
+%% command fails; the second succeeds, but no event is traced.
 %%
-%% The callbacks follow the contract of `erl_tracer' in ERTS. They are right for any arguments, never raise, and are not
-%% meant to be called by hand.
+%% The callbacks follow the contract of `erl_tracer' in ERTS. They accept any arguments, never raise, and are not
+%% meant to be called directly.
 -module(dyntrace).
 
 -include("dyntrace_annotation.hrl").
@@ -33,7 +33,7 @@
 -export([user_trace_s1/1, user_trace_i4s4/9, user_trace_n/10]).
 -export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
 
-%% The tracer: what the VM calls
+%% The tracer's callbacks
 -define(TRACER, [enabled/3, trace/5,
                  enabled_procs/3, trace_procs/5,
                  enabled_ports/3, trace_ports/5,
@@ -45,8 +45,8 @@
                  enabled_garbage_collection/3, trace_garbage_collection/5]).
 -export(?TRACER).
 
-%% NIFs for the application alone. They are exported, so that the compiler does not optimize by the results of their
-%% Erlang versions.
+%% NIFs that only the application calls. They are exported to keep the compiler from optimizing calls according to the
+%% results of their Erlang stubs.
 -define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
                    allow/1, set_budget/1, skipped/0, claim/0, set_active/1, report/2, set_builtins/2,
                    set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
@@ -63,7 +63,7 @@
 -nifs(?INTERNAL).
 -nifs([probes/0, listeners/0, user_trace_s1/1, user_trace_i4s4/9]).
 
-%% The persistent term that on_load/0 writes: whether the library is loaded.
+%% The persistent term in which on_load/0 stores whether the library is loaded.
 -define(LIBRARY, {?MODULE, library}).
 
 -export_type([backend/0, probe/0, field/0, event/0, listener/0, info/0]).
@@ -73,7 +73,7 @@
 %%% -- Types ---------------------------------------------------------------------------
 
 -type backend() :: usdt | lttng.
-%% A way for events out of the VM.
+%% A mechanism that exports events from the VM.
 
 -type field() :: #{name := atom(),
                    type := string | int32 | int64 | uint32 | uint64,
@@ -81,31 +81,33 @@
                    example := binary() | integer(),
                    unit => binary(),
                    max_bytes => pos_integer()}.
-%% One argument of a probe. A number has a `unit'. A string that may be cut has `max_bytes', and ends in `...' when it
-%% was.
+%% One argument of a probe. A number has a `unit'. A string that may be cut has `max_bytes'; a cut string ends in `...'.
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
 %% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
-%% that make the VM produce it. The group `files' is the calls of `prim_file', a part of the group `call'. The tag `any'
-%% stands for all tags of the group.
+%% that make the VM produce it. The group `files', a part of the group `call', contains the calls of `prim_file'. The
+%% tag `any' matches all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
                    doc := binary(),
                    backends := [backend()],
+                   event_groups := [atom()],
                    fields := [field()],
-                   kind := told | derived | never,
+                   kind := reported | derived | never,
                    events := [event()],
                    asks := [event()],
                    source => dyntrace_source:name(),
                    differs => binary(),
                    labels => pos_integer(),
                    row => pos_integer()}.
-%% `kind': whether the VM tells a tracer of the event, other events tell of it, or nothing does. `asks': events that
-%% the VM must yield, too, for what the probe shows. `source': the application observes the event itself. `differs':
-%% what the probe lacks, compared with a VM that was built with USDT. An entry with `labels' stands for that many
-%% probes, named by `name' and a number from 0 on; one with `row', too, of which the first one has no number. The
-%% `events' of annotations are empty.
+%% `event_groups': the groups of `dyntrace record --events' that the LTTng event belongs to; `names' and `lives' are
+%% recorded always. `kind': `reported' if the VM reports the event to tracers, `derived' if dyntrace infers it from
+%% other events, `never' if the probe never fires. `asks': further events that the probe's arguments require. `source':
+%% the part of the application that observes the event. `differs': what the probe lacks, compared with a VM that was
+%% built with USDT. An entry with `labels' describes that many probes, named `name' and a number, starting at 0. An
+%% entry with `row' describes a probe array; the name of its first probe has no number. The `events' of annotations are
+%% empty.
 
 -type listener() :: #{provider := atom(), name := atom(), backends := [backend()]}.
 %% An enabled probe, and the backends that it is enabled in.
@@ -124,44 +126,44 @@
                        senders := boolean(), sources := [dyntrace_source:name()],
                        untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
-%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced, of the configured
-%% `functions'. `files': whether the functions of `prim_file' are traced for the probes of files. `seq_trace': whether
-%% the application is the system tracer. `senders': whether received messages come with their senders. `sources': what
-%% else is observed. `untraced': about how many processes are not traced, since they have another tracer. `withheld':
-%% trace flags, match specifications (`send', `receive'), sources and probes that are required but not set, with the
-%% reason. `paused', `pauses', `skipped': of the budget, whether tracing pauses now, how often it has paused, and how
-%% many trace events were skipped before a pause began.
+%% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced, for the configured
+%% `functions'. `files': whether the functions of `prim_file' are traced for the file probes. `seq_trace': whether
+%% the application is the system tracer. `senders': whether received messages come with their senders. `sources': the
+%% active sources. `untraced': the approximate number of processes that are not traced because they have another tracer.
+%% `withheld': trace flags, match specifications (`send', `receive'), sources and probes that are required but not set,
+%% with the reason. `paused', `pauses', `skipped': whether the budget pauses tracing now, how often it has done so, and
+%% how many trace events were skipped before a pause began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
-%% @doc Whether a system tracer can see this VM at all: the library is loaded and has a backend. If not, `info/0' has
-%% the reason.
+%% @doc Whether a system tracer can attach to this VM: the library is loaded and a backend is available. If not,
+%% `info/0' has the reason.
 -spec available() -> boolean().
 available() ->
     #{backends := Backends} = ?MODULE:nif_info(),
     lists:member(available, maps:values(Backends)).
 
-%% @doc The probes, in the order of the catalogue, and the arguments of each, in its order. Empty without the library.
+%% @doc The probes, in the order of the catalogue, with their arguments. Empty without the library.
 -spec probes() -> [probe()].
 probes() ->
     without_library([]).
 
-%% @doc The probes that are enabled now, because a consumer is attached, and in which backends. Empty without the
+%% @doc The probes that are enabled now because a consumer is attached, and their enabled backends. Empty without the
 %% library.
 -spec listeners() -> [listener()].
 listeners() ->
     without_library([]).
 
-%% @doc Which backends are available and, for those that are not, why.
+%% @doc Which backends are available, and why the others are not.
 %%
-%% `library' is the path that tracers attach to. If the file was replaced (built again), this VM still has the old one
-%% mapped, and `usdt' is missing until the module is loaded again. `lttng_library' is the path of the library that
-%% provides LTTng's tracepoints of `org_erlang_dyntrace'; `lttng_providers' says whether each provider is available: a
-%% VM that was built with LTTng has `org_erlang_otp' itself. `attach' is a bpftrace command line for root. Its paths are
+%% `library' is the path that tracers attach to. If the file was replaced (rebuilt), this VM still has the old one
+%% mapped, and `usdt' is missing until the module is reloaded. `lttng_library' is the path of the library that provides
+%% the LTTng tracepoints of `org_erlang_dyntrace'. `lttng_providers' says whether each provider is available; a VM that
+%% was built with LTTng provides `org_erlang_otp' itself. `attach' is a bpftrace command line for root. Its paths are
 %% below `/proc/PID/root', so it also works outside the container of this VM, with the PID that the process has there.
-%% `following' is the tracing that the application has switched on; `off' where it does not run or does not follow
-%% consumers. `undecoded' counts, by probe, trace events of a shape that this version can't decode; `unknown' those of
-%% an unknown tag. It is empty when all is well.
+%% `following' is the tracing that the application has switched on, or `off' if the application does not run or does not
+%% follow consumers. `undecoded' counts, by probe, the trace events of a shape that this version cannot decode; the key
+%% `unknown' counts those of an unknown tag. It should be empty.
 -spec info() -> info().
 info() ->
     #{backends := Backends} = NifInfo = ?MODULE:nif_info(),
@@ -175,7 +177,7 @@ info() ->
             Info#{library => undefined, attach => undefined}
     end.
 
-%% @private Where the library is, or why it is not loaded.
+%% @private The path of the library, or why it is not loaded.
 -spec library() -> dyntrace_library:state().
 library() ->
     persistent_term:get(?LIBRARY).
@@ -203,8 +205,8 @@ loaded_version({error, _}) -> undefined.
 
 %% @doc Switches attach-driven tracing on: the application sets the trace flags that feed enabled probes, and clears
 %% them when the last consumer detaches. Starts the application if it does not run. The options are those of its
-%% configuration ({@link dyntrace_config}); an option that is not given is as configured. Raises `badarg' for an option
-%% that is not valid.
+%% configuration ({@link dyntrace_config}); the configuration supplies the options that are not given. Raises `badarg'
+%% for an invalid option.
 -spec follow(#{atom() => term()}) -> ok | {error, term()}.
 follow(Options) when is_map(Options) ->
     case dyntrace_config:check(maps:merge(configured(), Options)) of
@@ -219,7 +221,7 @@ follow(Options) when is_map(Options) ->
 follow(Options) ->
     dyntrace_badarg:raise(follow, [Options], 1, "not a map").
 
-%% Calls the application controller only if it has to: on a busy node its answer takes long.
+%% Avoids calling the application controller, which is slow to reply on a busy node.
 started() ->
     case whereis(dyntrace_sup) of
         undefined ->
@@ -232,14 +234,19 @@ started() ->
     end.
 
 configured() ->
-    _ = whereis(dyntrace_sup) =/= undefined orelse application:load(?MODULE),
+    ok = load_application(whereis(dyntrace_sup)),
     maps:from_list(application:get_all_env(?MODULE)).
+
+load_application(undefined) ->
+    _ = application:load(?MODULE),
+    ok;
+load_application(_) ->
+    ok.
 
 follow_by(Config, ok) -> dyntrace_autotracer:follow(Config);
 follow_by(_, Error) -> Error.
 
-%% @doc Switches attach-driven tracing off: clears the trace flags that it has set, and sets none until
-%% {@link follow/1}.
+%% @doc Switches attach-driven tracing off until the next {@link follow/1}, and clears the trace flags that it has set.
 -spec unfollow() -> ok.
 unfollow() ->
     case whereis(dyntrace_sup) of
@@ -247,22 +254,22 @@ unfollow() ->
         _ -> dyntrace_autotracer:unfollow()
     end.
 
-%% @doc Asks for a dump: who all processes, ports and nodes are, as the probes `process_identity', `port_identity' and
-%% `node_identity', between `dump_start' and `dump_end'. Returns at once. A dump is made of itself when one of these
-%% probes becomes enabled, when a further session of LTTng records it, and when a tracer of USDT attaches to one of the
-%% row `dump_wanted'. While no such probe is enabled it does nothing. `not_started': the application does not run, or
-%% has no worker.
+%% @doc Requests a dump of the identities of all processes, ports and nodes: it fires `process_identity',
+%% `port_identity' and `node_identity' between `dump_start' and `dump_end'. Returns at once. Does nothing while none of
+%% these probes is enabled. The application also makes a dump when one of them becomes enabled, when another LTTng
+%% session records it, and when a USDT tracer attaches to a probe of the array `dump_wanted'. `not_started': the
+%% application does not run, or has no worker.
 -spec dump() -> ok | {error, not_started}.
 dump() ->
     dyntrace_autotracer:dump().
 
-%% @doc Records this node with LTTng for `seconds' (10), and returns the file or folder that was written. It runs the
-%% command `dyntrace' of this application beside the VM, as the VM's user, and waits for its end. `to' is a file whose
-%% extension names the kind of picture (`.html', `.pftrace', `.txt', `.json', `.folded', `.mmd') or, without an
-%% extension, a folder for the recording; without `to' it is a page named after node and time. `events' are groups of
-%% events, such as `[messages, gc]'. An error is what the command prints: a cause and the next step. It requires Python,
-%% lttng-tools and babeltrace2 where the VM runs; the application has to follow consumers. Raises `badarg' for an option
-%% that is not valid.
+%% @doc Records this node with LTTng for `seconds' (10), and returns the path of the file or folder that was written. It
+%% runs the command `dyntrace' of this application as the VM's user, on the VM's host or in its container, and waits for
+%% it to end. `to' is a file whose extension selects the output format (`.html', `.pftrace', `.txt', `.json', `.folded',
+%% `.mmd') or, without an extension, a folder for the recording; the default is a page named after node and time.
+%% `events' are event groups, such as `[messages, gc]'. An error contains the output of the command: a cause and the
+%% next step. Python, lttng-tools and babeltrace2 must be installed where the VM runs, and the application must follow
+%% consumers. Raises `badarg' for an invalid option.
 -spec record(#{seconds => number(), to => file:filename_all(), events => [atom()]}) ->
           {ok, file:filename()} | {error, binary()}.
 record(Options) ->
@@ -271,10 +278,11 @@ record(Options) ->
         {error, Why} -> dyntrace_badarg:raise(record, [Options], 1, Why)
     end.
 
-%% @doc The match specification by which the probe `message_delivery' learns a message's sender. The application sets
-%% it while that probe is enabled; by hand, it is for `erlang:trace_pattern('receive', dyntrace:sender_pattern(), [])',
-%% or from OTP 27 on `trace:recv/3'. Before OTP 27 it is the whole node's: the trace messages of every tracer of
-%% `'receive'' get a last element, `{Node, Sender}'.
+%% @doc The match specification from which the probe `message_delivery' gets the sender of a message. The application
+%% sets it while that probe is enabled. To set it manually, call
+%% `erlang:trace_pattern('receive', dyntrace:sender_pattern(), [])' or, from OTP 27 on, `trace:recv/3'. Before OTP 27 it
+%% applies to the whole node: the trace messages of every tracer of `'receive'' get another last element,
+%% `{Node, Sender}'.
 -spec sender_pattern() -> dyntrace_match_spec:match_spec().
 sender_pattern() ->
     [{['$1', '$2', '_'], [], [{message, {{'$1', '$2'}}}]}].
@@ -282,16 +290,16 @@ sender_pattern() ->
 %%% -- Annotations ---------------------------------------------------------------------
 %%
 %% Guards check the arguments, so whether a call raises does not depend on attached consumers. Then one NIF call returns
-%% whether the probe is enabled; if not, no tag is fetched and no text is made.
+%% whether the probe is enabled. If it is not, the tag is not read and no text is made.
 
 -type text() :: iodata() | unicode:chardata().
-%% Sent whole up to 1,024 bytes; a longer text is cut as terms are. Bytes that are not UTF-8 are read as Latin-1; a NUL
-%% becomes U+FFFD.
+%% Up to 1,024 bytes; a longer text is cut and ends in `...'. Bytes that are not UTF-8 are read as Latin-1; NUL becomes
+%% U+FFFD.
 
 -type name() :: atom() | text().
 
 -type arg() :: integer() | text() | term().
-%% An integer of 64 bits or a string. Any other term counts as missing: 0, or NULL (in LTTng `"(null)"').
+%% A 64-bit integer or a string. Any other term counts as missing: 0, or NULL (in LTTng `"(null)"').
 
 -type label() :: 0..?MAX_LABEL.
 
@@ -302,16 +310,16 @@ mark(Name, Text) when ?IS_NAME(Name), ?IS_TEXT(Text) ->
 mark(Name, Text) ->
     dyntrace_annotation:bad(mark, [Name, Text]).
 
-%% @doc Fires the probe `user_mark': something of that name happened, with a value that consumers can add up or put into
-%% a histogram. Returns whether the probe was enabled.
+%% @doc Fires the probe `user_mark', which marks an event of that name. Consumers can sum the value or put it into a
+%% histogram. Returns whether the probe was enabled.
 -spec mark(name(), integer(), text()) -> boolean().
 mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) ->
     wants_mark() andalso user_mark(Name, Value, Text);
 mark(Name, Value, Text) ->
     dyntrace_annotation:bad(mark, [Name, Value, Text]).
 
-%% @doc Calls the fun between the probes `user_span_start' and `user_span_stop'. The second one has the time between
-%% them in nanoseconds, and how the fun ended. Returns or raises what the fun returns or raises.
+%% @doc Fires `user_span_start', calls the fun, and fires `user_span_stop' with the duration in nanoseconds and the
+%% outcome of the call. Returns the result of the fun, or raises its exception.
 -spec span(name(), fun(() -> Result)) -> Result.
 span(Name, Fun) when ?IS_NAME(Name), is_function(Fun, 0) ->
     case wants_span() of
@@ -321,8 +329,8 @@ span(Name, Fun) when ?IS_NAME(Name), is_function(Fun, 0) ->
 span(Name, Fun) ->
     dyntrace_annotation:bad(span, [Name, Fun]).
 
-%% In this module, because the fun may run for long: the appup purges the old code of other modules at once, and kills
-%% the processes that still run it.
+%% In this module because the fun may run for a long time: the appup purges the old code of other modules at once, and
+%% kills the processes that still run it.
 timed(Name, Fun) ->
     Id = erlang:unique_integer([positive]),
     _ = user_span_start(Name, Id),
@@ -341,15 +349,17 @@ stop(Name, Id, Start, Outcome) ->
     Duration = erlang:convert_time_unit(erlang:monotonic_time() - Start, native, nanosecond),
     user_span_stop(Name, Id, Duration, Outcome).
 
-%% @doc Calls the fun with a token of `seq_trace' of that label. In recordings all that the fun causes is one request:
-%% the messages that it sends, those that their receivers send on, also to other nodes, and the answers. Afterwards the
-%% process has the token again that it had before. Returns or raises what the fun returns or raises.
+%% @doc Calls the fun with a `seq_trace' token of that label. In recordings, everything that the fun causes is one
+%% request: the messages that it sends, the messages that their receivers send in turn, also to other nodes, and the
+%% replies. Afterwards the previous token of the process is restored. Returns the result of the fun, or raises its
+%% exception.
 %%
-%% The token says that sends, receives and `seq_trace:print' are traced; they are if a consumer of the probes
-%% `seq_trace_send', `seq_trace_receive' or `seq_trace_print' is attached and the application runs, or another system
-%% tracer does. A process that receives a message of the request has the token until it receives a message without one;
-%% all that it sends until then belongs to the request. In recordings labels are texts; the command
-%% `dyntrace request LABEL' follows one live. Raises `badarg' if the second argument is not a fun without arguments.
+%% The token enables tracing of sends, receives and `seq_trace:print'. They are traced if the application runs and a
+%% consumer of the probes `seq_trace_send', `seq_trace_receive' or `seq_trace_print' is attached, or if there is another
+%% system tracer. A process that receives a message of the request keeps the token until it receives a message without
+%% one; all messages that it sends until then belong to the request. In recordings, labels are texts; the command
+%% `dyntrace request LABEL' follows a request live. Raises `badarg' if the second argument is not a fun without
+%% arguments.
 -spec request(Label :: term(), fun(() -> Result)) -> Result.
 request(Label, Fun) when is_function(Fun, 0) ->
     Before = seq_trace:get_token(),
@@ -365,96 +375,67 @@ request(Label, Fun) ->
 %% @doc Fires the probe `user_trace__i4s4' (in LTTng `user_trace_i4s4'): up to four integers, then up to four strings,
 %% with the calling process and its tag. Returns whether the probe was enabled. The contract is that of OTP's
 %% `dyntrace', with two differences: an integer after a string raises `badarg', as does a fifth integer or string; and
-%% the tag may be one that came with a message.
+%% the tag may be one received with a message.
 -spec p() -> boolean().
-p() ->
-    wants_i4s4() andalso fire_i4s4([]).
+p() -> wants_i4s4() andalso fire_i4s4([]).
 -spec p(arg()) -> boolean().
-p(A) ->
-    wants_i4s4() andalso fire_i4s4([A]).
+p(A) -> wants_i4s4() andalso fire_i4s4([A]).
 -spec p(arg(), arg()) -> boolean().
-p(A, B) when ?PLACED(A, B) ->
-    wants_i4s4() andalso fire_i4s4([A, B]);
-p(A, B) ->
-    dyntrace_annotation:bad(p, [A, B]).
+p(A, B) when ?PLACED(A, B) -> wants_i4s4() andalso fire_i4s4([A, B]);
+p(A, B) -> dyntrace_annotation:bad(p, [A, B]).
 -spec p(arg(), arg(), arg()) -> boolean().
-p(A, B, C) when ?PLACED(A, B, C) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C]);
-p(A, B, C) ->
-    dyntrace_annotation:bad(p, [A, B, C]).
+p(A, B, C) when ?PLACED(A, B, C) -> wants_i4s4() andalso fire_i4s4([A, B, C]);
+p(A, B, C) -> dyntrace_annotation:bad(p, [A, B, C]).
 -spec p(arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D) when ?PLACED(A, B, C, D) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D]);
-p(A, B, C, D) ->
-    dyntrace_annotation:bad(p, [A, B, C, D]).
+p(A, B, C, D) when ?PLACED(A, B, C, D) -> wants_i4s4() andalso fire_i4s4([A, B, C, D]);
+p(A, B, C, D) -> dyntrace_annotation:bad(p, [A, B, C, D]).
 -spec p(arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
-p(A, B, C, D, E) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E]).
+p(A, B, C, D, E) when ?PLACED(A, B, C, D, E) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E]);
+p(A, B, C, D, E) -> dyntrace_annotation:bad(p, [A, B, C, D, E]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
-p(A, B, C, D, E, F) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E, F]).
+p(A, B, C, D, E, F) when ?PLACED(A, B, C, D, E, F) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F]);
+p(A, B, C, D, E, F) -> dyntrace_annotation:bad(p, [A, B, C, D, E, F]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
-p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) ->
-    wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
-p(A, B, C, D, E, F, G) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E, F, G]).
+p(A, B, C, D, E, F, G) when ?PLACED(A, B, C, D, E, F, G) -> wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G]);
+p(A, B, C, D, E, F, G) -> dyntrace_annotation:bad(p, [A, B, C, D, E, F, G]).
 -spec p(arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 p(A, B, C, D, E, F, G, H) when ?PLACED(A, B, C, D, E, F, G, H) ->
     wants_i4s4() andalso fire_i4s4([A, B, C, D, E, F, G, H]);
-p(A, B, C, D, E, F, G, H) ->
-    dyntrace_annotation:bad(p, [A, B, C, D, E, F, G, H]).
+p(A, B, C, D, E, F, G, H) -> dyntrace_annotation:bad(p, [A, B, C, D, E, F, G, H]).
 
-%% @doc As {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as a field).
+%% @doc Like {@link p/8}, for the probe `user_trace__n<Label>' (in LTTng `user_trace_n', with the label as a field).
 %% Raises `badarg' for a label out of range.
 -spec pn(label()) -> boolean().
-pn(Label) when ?IS_LABEL(Label) ->
-    wants_n(Label) andalso fire_n([Label]);
-pn(Label) ->
-    dyntrace_annotation:bad(pn, [Label]).
+pn(Label) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label]);
+pn(Label) -> dyntrace_annotation:bad(pn, [Label]).
 -spec pn(label(), arg()) -> boolean().
-pn(Label, A) when ?IS_LABEL(Label) ->
-    wants_n(Label) andalso fire_n([Label, A]);
-pn(Label, A) ->
-    dyntrace_annotation:bad(pn, [Label, A]).
+pn(Label, A) when ?IS_LABEL(Label) -> wants_n(Label) andalso fire_n([Label, A]);
+pn(Label, A) -> dyntrace_annotation:bad(pn, [Label, A]).
 -spec pn(label(), arg(), arg()) -> boolean().
-pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) ->
-    wants_n(Label) andalso fire_n([Label, A, B]);
-pn(Label, A, B) ->
-    dyntrace_annotation:bad(pn, [Label, A, B]).
+pn(Label, A, B) when ?IS_LABEL(Label), ?PLACED(A, B) -> wants_n(Label) andalso fire_n([Label, A, B]);
+pn(Label, A, B) -> dyntrace_annotation:bad(pn, [Label, A, B]).
 -spec pn(label(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) ->
-    wants_n(Label) andalso fire_n([Label, A, B, C]);
-pn(Label, A, B, C) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C]).
+pn(Label, A, B, C) when ?IS_LABEL(Label), ?PLACED(A, B, C) -> wants_n(Label) andalso fire_n([Label, A, B, C]);
+pn(Label, A, B, C) -> dyntrace_annotation:bad(pn, [Label, A, B, C]).
 -spec pn(label(), arg(), arg(), arg(), arg()) -> boolean().
-pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) ->
-    wants_n(Label) andalso fire_n([Label, A, B, C, D]);
-pn(Label, A, B, C, D) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D]).
+pn(Label, A, B, C, D) when ?IS_LABEL(Label), ?PLACED(A, B, C, D) -> wants_n(Label) andalso fire_n([Label, A, B, C, D]);
+pn(Label, A, B, C, D) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E]);
-pn(Label, A, B, C, D, E) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E]).
+pn(Label, A, B, C, D, E) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E, F) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F]);
-pn(Label, A, B, C, D, E, F) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F]).
+pn(Label, A, B, C, D, E, F) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E, F, G) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G]);
-pn(Label, A, B, C, D, E, F, G) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G]).
+pn(Label, A, B, C, D, E, F, G) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G]).
 -spec pn(label(), arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) -> boolean().
 pn(Label, A, B, C, D, E, F, G, H) when ?IS_LABEL(Label), ?PLACED(A, B, C, D, E, F, G, H) ->
     wants_n(Label) andalso fire_n([Label, A, B, C, D, E, F, G, H]);
-pn(Label, A, B, C, D, E, F, G, H) ->
-    dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G, H]).
+pn(Label, A, B, C, D, E, F, G, H) -> dyntrace_annotation:bad(pn, [Label, A, B, C, D, E, F, G, H]).
 
 %% @doc Fires the probe `user_trace__s1' (in LTTng `user_trace_s1').
 -spec user_trace_s1(text() | term()) -> boolean().
@@ -479,8 +460,7 @@ fire_i4s4(Args) ->
 fire_n([Label | Args]) ->
     apply(fun ?MODULE:user_trace_n_nif/10, [Label, get_tag_data() | dyntrace_annotation:placed(Args)]).
 
-%% @doc Gives the process a tag, which its annotations carry; `undefined' takes the tag away. Returns the tag that the
-%% process had.
+%% @doc Sets the tag of the process, which its annotations carry; `undefined' removes it. Returns the previous tag.
 -spec put_tag(undefined | text()) -> binary() | undefined.
 put_tag(undefined) ->
     dyntrace_tag:put(undefined);
@@ -490,7 +470,7 @@ put_tag(Tag) ->
         {error, _} -> dyntrace_annotation:bad(put_tag, [Tag])
     end.
 
-%% @doc The tag that {@link put_tag/1} gave the process.
+%% @doc The tag that {@link put_tag/1} has set for the process.
 -spec get_tag() -> binary() | undefined.
 get_tag() ->
     dyntrace_tag:get().
@@ -500,17 +480,16 @@ get_tag() ->
 get_tag_data() ->
     dyntrace_tag:get_data().
 
-%% @doc Sets whether the tag travels with the messages that the process sends from now on, as a sequential trace token
-%% does: the receiver has the tag, and sends it along, until it receives a message without a tag. A process that has a
-%% token of its own, set by `seq_trace', keeps that token, and its tag does not travel. Returns the argument for
-%% {@link restore_tag/1}.
+%% @doc Sets whether the messages that the process sends from now on carry its tag, like a sequential trace token: the
+%% receiver has the tag, and passes it on, until it receives a message without a tag. A process that has a token set by
+%% `seq_trace' keeps that token, and its messages do not carry the tag. Returns the argument for {@link restore_tag/1}.
 -spec spread_tag(boolean()) -> dyntrace_tag:data().
 spread_tag(Spread) when is_boolean(Spread) ->
     dyntrace_tag:spread(Spread);
 spread_tag(Spread) ->
     dyntrace_annotation:bad(spread_tag, [Spread]).
 
-%% @doc Restores the tag and its spreading as they were before {@link spread_tag/1}.
+%% @doc Restores the tag, and whether it is spread, as before {@link spread_tag/1}.
 -spec restore_tag(dyntrace_tag:data()) -> true.
 restore_tag(Data) ->
     case dyntrace_tag:is_data(Data) of
@@ -518,7 +497,7 @@ restore_tag(Data) ->
         false -> dyntrace_annotation:bad(restore_tag, [Data])
     end.
 
-%%% -- NIFs for the application alone --------------------------------------------------
+%%% -- NIFs that only the application calls --------------------------------------------
 
 %% @private Sets whether the texts of the loaded library show terms in full or only their shape: see
 %% dyntrace_library:show/1.
@@ -530,76 +509,76 @@ allow(_) -> without_library(ok).
 %% @private Sets how many more trace events may be fired for the application.
 -spec set_budget(non_neg_integer() | infinity) -> ok.
 set_budget(_) -> without_library(ok).
-%% @private How many trace events were skipped for lack of budget, since the library was loaded.
+%% @private How many trace events the budget has skipped after the library was loaded.
 -spec skipped() -> non_neg_integer().
 skipped() -> without_library(0).
-%% @private Makes the caller the application's worker. Returns the worker before it, `undefined' if this library had
+%% @private Makes the caller the application's worker. Returns the previous worker, or `undefined' if this library had
 %% none; without a library, the caller.
 -spec claim() -> undefined | pid().
 claim() -> without_library(self()).
-%% @private Sets whether the worker has set any tracing. If not, or when the worker is dead, processes drop its tracer
+%% @private Sets whether the worker has set any tracing. If not, or if the worker is dead, processes remove its tracer
 %% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
-%% @private The functions that are BIFs, and those that are NIFs; all others count as functions of Erlang code. Returns
-%% how many of them were left out, since there was no room for so many.
+%% @private Sets the lists of BIFs and NIFs; all other functions count as Erlang code. Returns how many entries were
+%% left out because the library's table is full.
 -spec set_builtins(Bifs :: [mfa()], Nifs :: [mfa()]) -> LeftOut :: non_neg_integer().
 set_builtins(_, _) -> without_library(0).
 
-%% @private Fires a probe that has a source, see {@link dyntrace_source}. Values: one for each field, in their order.
+%% @private Fires a probe that has a source, see {@link dyntrace_source}. Values: one per field, in order.
 -spec report(Probe :: atom(), Values :: tuple()) -> ok.
 report(_, _) -> without_library(ok).
 
-%% @private Tells the library what trace events do not show of a port.
+%% @private Sets the name and owner of a port, which trace events do not contain.
 -spec set_port(port(), Name :: atom(), Owner :: pid()) -> ok.
 set_port(_, _, _) -> without_library(ok).
 
-%% @private The ports of which the library has seen events but no name. Each is returned once.
+%% @private The ports for which the library has seen events but has no name. Each is returned once.
 -spec take_unknown_ports() -> [port()].
 take_unknown_ports() -> without_library([]).
 
-%% @private How many ports the library knows.
+%% @private How many ports the library has in its table.
 -spec count_ports() -> non_neg_integer().
 count_ports() -> without_library(0).
-%% @private The text that the host's command reads: see status.h.
+%% @private Sets the text that the host command reads: see status.h.
 -spec set_status(binary()) -> ok.
 set_status(_) -> without_library(ok).
 
-%% @private Where the process that runs this may stand in the memory of its scheduler, see layout.h. The library does
-%% not know it on each platform.
+%% @private Possible locations of the calling process in the memory of its scheduler, see layout.h. `undefined' on
+%% platforms that the library does not support.
 -spec layout_candidates() -> {[{Slot :: non_neg_integer(), Current :: non_neg_integer()}],
                               {Frame :: non_neg_integer(), [Address :: non_neg_integer()]}} | undefined.
 layout_candidates() -> without_library(undefined).
 
-%% @private The same on a dirty scheduler, which has no frames of the process.
+%% @private The same on a dirty scheduler, which has no stack frames of the process.
 -spec layout_candidates_dirty() -> {[{Slot :: non_neg_integer(), Current :: non_neg_integer()}],
                                     {Frame :: non_neg_integer(), [Address :: non_neg_integer()]}} | undefined.
 layout_candidates_dirty() -> without_library(undefined).
 
-%% @private The word by which the VM holds a pid of this node.
+%% @private The machine word that represents a local pid in the VM.
 -spec layout_word(pid()) -> non_neg_integer().
 layout_word(_) -> without_library(0).
 
-%% @private Sets how many more events of calls the application's tracer may make.
+%% @private Sets how many more call events the application's tracer may make.
 -spec set_call_budget(non_neg_integer() | infinity) -> ok.
 set_call_budget(_) -> without_library(ok).
 
-%% @private How often each function was called since the last time; last, the calls of functions for which the library
-%% has no room. Nothing is counted while the budget is infinite.
+%% @private How often each function was called after the previous take_calls/0, and the number of calls of functions
+%% that did not fit into the library's table. Nothing is counted while the budget is infinite.
 -spec take_calls() -> {[{mfa(), Count :: pos_integer()}], non_neg_integer()}.
 take_calls() -> without_library({[], 0}).
 
-%% @private The functions of `prim_file' that are traced for the probes of files alone.
+%% @private Sets the functions of `prim_file' that are traced only for the file probes.
 -spec set_file_functions([{Function :: atom(), arity()}]) -> ok.
 set_file_functions(_) -> without_library(ok).
 
-%% @private The consumers that are attached to these probes. An identity is one of those of its probe and backend; of
-%% more than 64, some have none. Tracers of USDT are counted as far as the kernel counts them (Linux: once per place, so
-%% mostly as one): the first one is 1. Of a row of probes, the numbers of those that are enabled. LTTng's sessions have
-%% identities of their own.
+%% @private The consumers that are attached to these probes. An identity is unique within its probe and backend; if
+%% there are more than 64, some consumers have none. Identities of USDT tracers are numbers from 1 to the kernel's count
+%% (Linux counts once per probe site, so usually there is one). For a probe array, they are the indexes of the enabled
+%% probes. Each LTTng session has its own identity.
 -spec consumers([Probe :: atom()]) -> [{Probe :: atom(), backend(), Identity :: non_neg_integer()}].
 consumers(_) -> without_library([]).
-%% @private Whether the probe is enabled, as the next three functions.
+%% @private Whether the probe is enabled. The next three functions do the same.
 -spec wants_i4s4() -> boolean().
 wants_i4s4() -> without_library(false).
 %% @private
@@ -611,7 +590,7 @@ wants_mark() -> without_library(false).
 %% @private
 -spec wants_span() -> boolean().
 wants_span() -> without_library(false).
-%% @private Fires the probe, and returns whether it was enabled, as the next three functions.
+%% @private Fires the probe, and returns whether it was enabled. The next three functions do the same.
 -spec user_trace_n_nif(label(), binary() | undefined, arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()) ->
           boolean().
 user_trace_n_nif(_, _, _, _, _, _, _, _, _, _) -> without_library(false).
@@ -625,8 +604,8 @@ user_span_start(_, _) -> without_library(false).
 -spec user_span_stop(name(), Id :: integer(), Nanoseconds :: integer(), ok | error | exit | throw) -> boolean().
 user_span_stop(_, _, _, _) -> without_library(false).
 
-%% The answer of a NIF without the library. It is read from a persistent term that does not exist: from a plain value
-%% dialyzer would conclude that no NIF returns anything else.
+%% The result of a NIF without the library. It is the default for a persistent term that does not exist: given a plain
+%% value, dialyzer would conclude that the NIF never returns anything else.
 without_library(Answer) ->
     persistent_term:get({?MODULE, without_library}, Answer).
 
@@ -637,15 +616,16 @@ without_library(Answer) ->
 -type opts() :: #{extra => term(), match_spec_result => term(),
                   scheduler_id => non_neg_integer(), timestamp => atom()}.
 
-%% @doc Whether a probe that this tag feeds is enabled. The answer to `trace_status' is `trace', since a consumer may
+%% @doc Whether a probe that this tag feeds is enabled. The answer to `trace_status' is `trace', because a consumer may
 %% attach later; for the application's tracer it is `remove' while the application traces nothing or its worker is dead.
 -spec enabled(Tag :: atom(), State :: term(), tracee()) -> answer().
 enabled(_, _, _) -> discard.
 
-%% @doc One event: fires the enabled probes that it feeds.
+%% @doc Fires the enabled probes that the event feeds.
 -spec trace(Tag :: atom(), State :: term(), tracee() | term(), term(), opts()) -> ok.
 trace(_, _, _, _, _) -> ok.
 
+%% The same two callbacks for each group of trace events.
 -spec enabled_procs(Tag :: atom(), State :: term(), tracee()) -> answer().
 enabled_procs(_, _, _) -> discard.
 
@@ -696,20 +676,20 @@ trace_garbage_collection(_, _, _, _, _) -> ok.
 
 %%% -- Loading -------------------------------------------------------------------------
 
-%% The module loads in any case: without the library, the Erlang versions of the NIFs answer.
+%% The module also loads without the library: then the Erlang stubs of the NIFs are called.
 on_load() ->
     _ = [is_at_hand(Module) || Module <- [dyntrace_annotation, dyntrace_badarg, dyntrace_tag]],
     persistent_term:put(?LIBRARY, load_library([Module || Module <- [dyntrace_library, dyntrace_builtins],
                                                           not is_at_hand(Module)])).
 
-%% Embedded mode loads no module when it is called. The boot file of a release with the application has loaded its
-%% modules. On other nodes this module may be loaded by hand, and then loads those that it calls; after a build, by
-%% `l(dyntrace)', also those that were built with it.
+%% In embedded mode a call does not load a module. In a release with the application, the boot file has loaded its
+%% modules. On other nodes this module may be loaded manually, and then loads the modules that it calls; `l(dyntrace)'
+%% after a build also reloads those that were built with it.
 is_at_hand(Module) ->
     is_current(Module, code:is_loaded(Module)) orelse code:load_file(Module) =:= {module, Module}
         orelse erlang:module_loaded(Module).
 
-%% Whether the loaded code is that of the file on the code path. Cover-compiled code has no file.
+%% Whether the loaded code equals the file on the code path. Cover-compiled code has no file.
 is_current(Module, {file, File}) when is_list(File) ->
     case code:get_object_code(Module) of
         {Module, Code, _} -> beam_lib:md5(Code) =:= {ok, {Module, erlang:get_module_info(Module, md5)}};

@@ -1,4 +1,4 @@
-%% @private The arguments of annotations: which one is wrong, and how the probes take them.
+%% @private The arguments of annotations: finds the wrong one, and puts them into the order of the probes.
 -module(dyntrace_annotation).
 
 -include("dyntrace_annotation.hrl").
@@ -8,7 +8,7 @@
 -define(NO_NAME, "neither an atom nor a string").
 -define(NO_TEXT, "not a string").
 
-%% Raises badarg out of that function of `dyntrace', for the first of its arguments that is wrong.
+%% Raises badarg, as that function of `dyntrace', for its first wrong argument.
 -spec bad(Function :: atom(), Args :: [term()]) -> no_return().
 bad(Function, Args) ->
     {Position, Why} = first_bad(1, checks(Function, Args)),
@@ -27,7 +27,7 @@ checks(pn, [Label | Args]) -> [label(Label) | placement(Args)];
 checks(user_trace_n, [Label | _]) -> [label(Label)];
 checks(put_tag, [Tag]) -> [tag(utf8(Tag))];
 checks(spread_tag, [Spread]) -> [check(is_boolean(Spread), "not a boolean")];
-checks(restore_tag, [Data]) -> [check(dyntrace_tag:is_data(Data), "not what spread_tag/1 returns")].
+checks(restore_tag, [Data]) -> [check(dyntrace_tag:is_data(Data), "not a value returned by spread_tag/1")].
 
 check(true, _) -> ok;
 check(false, Why) -> Why.
@@ -41,7 +41,7 @@ label(Label) -> check(?IS_LABEL(Label), io_lib:format("not an integer from 0 to 
 tag({ok, _}) -> ok;
 tag({error, Why}) -> Why.
 
-%% Integers first, then the others, four of each at most.
+%% Integers first, then the others, at most four of each.
 placement(Args) ->
     {Integers, Others} = lists:splitwith(fun is_integer/1, Args),
     at_most_four(Integers, "a fifth integer") ++ others(Others).
@@ -62,7 +62,7 @@ placed(Args) ->
 four(Args) ->
     lists:sublist(Args ++ lists:duplicate(4, undefined), 4).
 
-%% A string as UTF-8, or why it can't be made.
+%% The string in UTF-8, or why it cannot be converted.
 -spec utf8(term()) -> {ok, binary()} | {error, Why :: string()}.
 utf8(Text) ->
     try unicode:characters_to_binary(Text) of

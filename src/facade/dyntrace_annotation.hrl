@@ -1,6 +1,5 @@
-%% The arguments of annotations, as guards. `dyntrace' has them in its function heads, where they are compiled in
-%% line: an annotation whose probe is not enabled costs one NIF call. `dyntrace_annotation' finds the argument that
-%% fails them.
+%% Guards for the arguments of annotations. `dyntrace' uses them in its function heads, where they are inlined: an
+%% annotation whose probe is not enabled costs one NIF call. `dyntrace_annotation' finds the argument that fails them.
 
 -define(IS_TEXT(Text), (is_binary(Text) orelse is_list(Text))).
 -define(IS_NAME(Name), (is_atom(Name) orelse ?IS_TEXT(Name))).

@@ -1,9 +1,10 @@
-%% @private Errors of the functions of `dyntrace': badarg that names the wrong argument, as those of OTP do.
+%% @private Errors of the functions of `dyntrace': badarg that names the wrong argument, as in OTP.
 -module(dyntrace_badarg).
 
 -export([raise/4, format_error/2]).
 
-%% Raises out of that function of `dyntrace', which has to call this one last: what is on the stack is its caller.
+%% Raises as that function of `dyntrace', which must make this call as a tail call: the stack then starts with its
+%% caller.
 -spec raise(Function :: atom(), Args :: [term()], Position :: pos_integer(), Why :: iolist()) -> no_return().
 raise(Function, Args, Position, Why) ->
     Callers = try error(here)

@@ -1,11 +1,11 @@
 %% @doc The tag of a process, which its annotations carry.
 %%
 %% OTP stores tags in the VM, but a stock VM is built without them. Here a process's own tag is in its dictionary. While
-%% the tag is spread, it also is the label of a sequential trace token whose flags are all off. The VM then sends the
-%% token along with every message. The receiver has it until it receives a message without a token. Nothing is traced by
-%% it.
+%% the tag is spread, it is also the label of a sequential trace token whose flags are all off. The VM then sends the
+%% token along with every message, and the receiver has it until it receives a message without a token. The token does
+%% not cause any tracing.
 %%
-%% A process has one token. A token that the program has set itself stays as it is; the tag then does not travel.
+%% A process has one token. A token that the program has set is not replaced; messages then do not carry the tag.
 -module(dyntrace_tag).
 
 -export([put/1, get/0, get_data/0, spread/1, restore/1, is_data/1]).
@@ -16,7 +16,7 @@
 -type tag() :: binary() | undefined.
 
 -type data() :: true | {Flags :: non_neg_integer(), binary() | []}.
-%% What {@link restore/1} takes: `true' where there was nothing.
+%% The argument of {@link restore/1}: `true' if the process had no tag.
 
 %% Keys of the process dictionary: the process's own tag, and whether it is spread.
 -define(TAG, '$dyntrace_tag').
@@ -26,8 +26,8 @@
 -define(OWN, 1).
 -define(SPREAD, 2).
 
-%% Returns the tag that the process had before. If the process spreads its tag, messages carry the new one from now on.
-%% With `undefined' they no longer carry its own tag, but still a tag that the process has received.
+%% Returns the previous tag. If the process spreads its tag, messages carry the new one from now on.
+%% With `undefined' they no longer carry its own tag, but still carry a tag that the process has received.
 -spec put(tag()) -> tag().
 put(Tag) ->
     Old = set_own(Tag),
@@ -38,12 +38,12 @@ put(Tag) ->
     end,
     Old.
 
-%% The tag that the process was given.
+%% The process's own tag.
 -spec get() -> tag().
 get() ->
     get(?TAG).
 
-%% The tag of get/0 or, without one, the tag that came with the last message.
+%% The tag of get/0 or, without one, the tag received with the last message.
 -spec get_data() -> tag().
 get_data() ->
     case {get(?TAG), token()} of
@@ -51,7 +51,7 @@ get_data() ->
         {Own, _} -> Own
     end.
 
-%% Switches spreading on or off. Returns the state before, for restore/1.
+%% Switches spreading on or off. Returns the previous state, for restore/1.
 -spec spread(boolean()) -> data().
 spread(Spread) ->
     Before = data(),
@@ -77,7 +77,7 @@ restore({Flags, Data}) ->
     end,
     true.
 
-%% Whether restore/1 takes it.
+%% Whether it is a valid argument of restore/1.
 -spec is_data(term()) -> boolean().
 is_data(true) -> true;
 is_data({Flags, []}) -> is_integer(Flags);
@@ -119,7 +119,7 @@ set_spreading(true, Tag) ->
 
 %%% -- The token -----------------------------------------------------------------------
 
-%% None, ours with the tag in it, or one of the program's.
+%% No token, ours with the tag in it, or one that the program has set.
 token() ->
     case process_info(self(), sequential_trace_token) of
         {_, []} -> none;

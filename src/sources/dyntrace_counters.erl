@@ -1,7 +1,7 @@
-%% @private The source of `vm_counter': the VM's counters, one event for each per sample.
+%% @private The source of `vm_counter': the VM's counters, one event per counter and sample.
 %%
 %% Memory, collections, I/O and the time of the schedulers are counted per scheduler: to read them, the VM asks every
-%% scheduler and waits for its answer. The rest is read at once. Nothing walks over processes, tables or blocks.
+%% scheduler and waits for its answer. The rest is read at once. Processes, tables and blocks are not iterated over.
 -module(dyntrace_counters).
 -behaviour(dyntrace_sampler).
 
@@ -13,7 +13,7 @@
 -export_type([counter/0, value/0, sample/0]).
 
 -type counter() :: {Name :: string(), Unit :: string(), level | total, question(), Read :: fun((term()) -> integer())}.
-%% A level is the value at the time of the sample. A total is counted since the start of the node.
+%% A level is the value at the time of the sample. A total is counted from the start of the node.
 
 -type question() :: memory | {system_info | statistics, Item :: atom()}.
 
@@ -21,11 +21,11 @@
 %% The values of the probe's fields.
 
 -opaque sample() :: [{Scheduler :: pos_integer(), Active :: non_neg_integer(), Time :: non_neg_integer()}].
-%% What the next sample has to know of this one.
+%% The data that the next sample needs.
 
 %% -- The counters ----------------------------------------------------------------------
 
-%% Those of the node. docs/counters.md has the same table; per_scheduler/3 has those of single schedulers.
+%% The counters of the node, as in docs/counters.md; per_scheduler/3 has those of single schedulers.
 -spec counters() -> [counter()].
 counters() ->
     [{"processes", "number", level, {system_info, process_count}, fun same/1},
@@ -48,12 +48,13 @@ same(Value) -> Value.
 
 first(Values) -> element(1, Values).
 
-%% The lengths are those of each normal run queue, then of the two queues of dirty schedulers.
+%% The list contains the length of each normal run queue, then those of the two dirty run queues.
 normal(Lengths) -> lists:sum(lists:sublist(Lengths, length(Lengths) - 2)).
 
 dirty_cpu(Lengths) -> lists:nth(length(Lengths) - 1, Lengths).
 
-%% The values, and what the next call needs. The first one, and each one after an interruption, has no utilization.
+%% The values, and the argument of the next call. The first sample, and the first one after an interruption, has no
+%% utilization.
 -spec sample(none | sample()) -> {[value()], sample()}.
 sample(Before) ->
     Counters = counters(),
@@ -67,7 +68,7 @@ sample(Before) ->
 answers(Questions) ->
     maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question)]]).
 
-%% The VM does not know its memory if an allocator is switched off (`+Mea false').
+%% erlang:memory/0 fails if an allocator is disabled (`+Mea false').
 answer(memory) ->
     try {ok, maps:from_list(erlang:memory())}
     catch error:notsup -> unknown
@@ -81,7 +82,7 @@ run_queues(Lengths) ->
     [{"run_queue_" ++ integer_to_list(N), Length, "number"}
      || {N, Length} <- numbered(lists:sublist(Lengths, length(Lengths) - 2))].
 
-%% The schedulers are in this order: normal ones, those for dirty CPU, those for dirty I/O.
+%% The order of schedulers is: normal, dirty CPU, dirty I/O.
 utilizations(Before, Now) when length(Before) =:= length(Now) ->
     PerMille = lists:zipwith(fun per_mille/2, Before, Now),
     {Normal, Dirty} = lists:split(erlang:system_info(schedulers), PerMille),
@@ -108,8 +109,8 @@ report(Before) ->
     _ = [ok = dyntrace:report(vm_counter, {Name, bounded(Value), Unit}) || {Name, Value, Unit} <- Values],
     Now.
 
-%% Once per process, since the calls are counted. The VM measures the time of the schedulers until this process, and all
-%% others that have set the flag, have cleared it or ended.
+%% Called once per process, because the VM counts the calls. It measures scheduler times until all processes that have
+%% set the flag have cleared it or ended.
 measure(measuring) ->
     ok;
 measure(undefined) ->
@@ -117,6 +118,6 @@ measure(undefined) ->
     _ = put(?MODULE, measuring),
     ok.
 
-%% The field has 64 bits, which no counter fills in a node's life.
+%% The field is a signed 64-bit integer. No counter reaches the limit during a node's life.
 bounded(Value) ->
     min(Value, (1 bsl 63) - 1).

@@ -1,8 +1,9 @@
-%% @private The source of the probes of identities: makes dumps, which tell who all processes, ports and nodes are.
+%% @private The source of the identity probes: makes dumps, which report the identities of all processes, ports and
+%% nodes.
 %%
-%% A process of its own makes them, linked to the autotracer. It has a high priority and works in small batches with a
-%% pause after each: so it holds a scheduler for a fraction of a millisecond at a time, and a dump does not wait for
-%% its turns behind a thousand busy processes. A dump that is asked for during another one is made after it.
+%% A separate process makes them, the dumper, linked to the autotracer. It has a high priority, so that it does not wait
+%% behind a thousand runnable processes, and works in small batches with a pause after each, so that it holds a
+%% scheduler for a fraction of a millisecond at a time. A dump that is requested during another one is made after it.
 -module(dyntrace_identities).
 -behaviour(dyntrace_source).
 
@@ -16,32 +17,32 @@
 -define(PROBES, [port_identity, node_identity, dump_start, dump_end | ?OF_PROCESSES]).
 -define(OF_PROCESSES, [process_identity, process_named]).
 
-%% The row of probes that ask for a dump. It requires no source: alone it asks nobody.
+%% The probe array that requests dumps. It does not require a source: on its own it has no effect.
 -define(ROW, dump_wanted).
 
-%% A batch takes a fraction of a millisecond, and the pause lets consumers read.
+%% A batch takes a fraction of a millisecond; the pause lets consumers catch up.
 -define(BATCH, 100).
 -define(PAUSE_MS, 1).
 
-%% A port answers when its driver is idle. A dump ends without the ports that have not answered for that long.
+%% A port answers when its driver is idle. A dump does not wait longer for ports that do not answer.
 -define(PORTS_MS, 5000).
 
-%% How often the process that tells the ports looks whether one of them does not answer.
+%% How often the process that reports the ports checks whether one of them does not answer.
 -define(POLL_MS, 100).
 
-%% No event tells of a socket that is accepted, nor of the address that one connects to. So while somebody listens, the
-%% ports that are new are told once per second: so many at most, on nodes with no more ports than that.
+%% The VM reports neither accepted sockets nor the addresses to which sockets connect. Therefore new ports are reported
+%% once per second while a consumer is attached: at most MOST_NEW at a time, on nodes with at most MOST_PORTS ports.
 -define(NEW_PORTS_MS, 1000).
 -define(MOST_NEW, 200).
 -define(MOST_PORTS, 20000).
 
-%% How deep terms in the log are shown.
+%% The depth to which terms are printed in the log.
 -define(DEPTH, 40).
 
-%% A probe is enabled some moments before bpftrace receives its events, and before the next probe.
+%% The time between the enabling of a probe and that of the next one, or until bpftrace receives its events.
 -define(SETTLED_MS, 200).
 
-%% A dumper that has ended is started again so long after its start.
+%% The minimum time between two starts of the dumper.
 -define(AGAIN_MS, 1000).
 
 %% -- The callbacks ---------------------------------------------------------------------
@@ -58,19 +59,19 @@
                  allowed :: all | [atom()],
                  %% Why the last dumper has ended.
                  ended = none :: term(),
-                 %% What is wrong with the function of labels.
+                 %% Why the function of the option `labels' fails.
                  problem = none :: none | string(),
-                 %% The consumers of probes of identities, and of the row, that were attached at the last poll.
+                 %% The consumers of identity probes and of the probe array at the last poll.
                  attached :: [consumer()],
-                 %% Asks for a dump.
+                 %% Requests a dump.
                  timer = none :: none | reference()}).
 
 on(Enabled, #{dump := Every, label_keys := LabelKeys, labels := Labels, text := Text, probes := Allowed}) ->
     {on, started(#source{every = Every, label_keys = LabelKeys, labels = Labels, text = Text, allowed = Allowed,
                          dumper = none, started = 0, attached = attached(Enabled)})}.
 
-%% Whoever attaches gets a dump. Where the probe was enabled already, LTTng tells of its sessions; in USDT the kernel
-%% counts a place once, so a tracer attaches to one of the row, too.
+%% Each new consumer triggers a dump. If the probe was already enabled, LTTng sessions can still be distinguished. For
+%% USDT the kernel counts a probe site once, so a tracer also attaches to a probe of the array.
 poll(Enabled, State = #source{problem = Problem}) ->
     case {Problem, polled(Enabled, State)} of
         {none, New} -> {on, New};
@@ -90,13 +91,19 @@ polled(Enabled, State = #source{attached = Before}) ->
         _ -> ask(New)
     end.
 
-%% The autotracer handles the message after its poll. By then new processes are traced: each one is in the dump, or is
-%% told when it is spawned.
+%% The autotracer handles the message after its poll. By then new processes are traced, so each process is either in the
+%% dump or reported when it is spawned.
 ask(State = #source{timer = Timer}) ->
-    _ = is_reference(Timer) andalso erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok = cancel(Timer),
     State#source{timer = erlang:send_after(?SETTLED_MS, self(), dump_message())}.
 
-%% The message to the autotracer that asks for a dump.
+cancel(none) ->
+    ok;
+cancel(Timer) ->
+    _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
+    ok.
+
+%% The message to the autotracer that requests a dump.
 -spec dump_message() -> term().
 dump_message() ->
     {?MODULE, dump}.
@@ -111,7 +118,7 @@ message({'EXIT', Dumper, Why}, State = #source{dumper = Dumper}) ->
 message(_, State) ->
     State.
 
-%% The processes that the dumper has started are linked to it.
+%% The processes started by the dumper are linked to it.
 off(#source{dumper = none}) ->
     ok;
 off(#source{dumper = Dumper}) ->
@@ -136,23 +143,23 @@ now_ms() ->
 
 -record(dump, {id :: pos_integer(),
                count = 0 :: non_neg_integer(),
-               %% The processes that are left.
+               %% The remaining processes.
                rest = [] :: [pid()],
-               %% Until when the dump waits for ports.
+               %% The deadline for ports.
                until :: integer()}).
 
 -record(dumper, {source :: pid(),
                  every :: never | pos_integer(),
                  allowed :: all | [atom()],
-                 %% Why the dumper before has ended, until this one has made a dump.
+                 %% Why the previous dumper has ended, until this one has made a dump.
                  ended :: term(),
                  phase = idle :: idle | asking | #dump{} | {purge, dyntrace_initial_calls:purge()},
                  again = false :: boolean(),
-                 %% Those that tell of processes, and were enabled when the dump started.
+                 %% The process identity probes that were enabled when the dump started.
                  probes = [] :: [atom()],
-                 %% The process that tells the ports, and whether it does.
+                 %% The process that reports the ports, and whether it is doing so.
                  ports :: pid(),
-                 is_telling = false :: boolean(),
+                 is_reporting = false :: boolean(),
                  calls :: dyntrace_initial_calls:calls(),
                  labels :: dyntrace_labels:labels(),
                  nodes :: dyntrace_node_identities:nodes()}).
@@ -168,7 +175,8 @@ dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text =
                 nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
-%% Between dumps it hibernates: the list of processes is garbage. A failure ends it. The same one again is not logged.
+%% Between dumps it hibernates, because the list of processes has become garbage. A failure ends it; a repeated one is
+%% not logged.
 -spec run(#dumper{}) -> no_return().
 run(State = #dumper{ended = Ended}) ->
     try until_idle(State) of
@@ -176,11 +184,14 @@ run(State = #dumper{ended = Ended}) ->
     catch
         Class:Reason:Stack ->
             Failure = {failed, Class, Reason},
-            %% The stack may have the list of all processes.
-            _ = Failure =:= Ended orelse
-                logger:error("dyntrace: the dumps of identities fail: ~0P", [{Class, Reason, Stack}, ?DEPTH]),
+            ok = log_failure(Failure, Ended, Stack),
             exit(Failure)
     end.
+
+%% The dumper that ended before has logged the same failure. The stack may contain the list of all processes.
+log_failure(Failure, Failure, _) -> ok;
+log_failure({failed, Class, Reason}, _, Stack) ->
+    logger:error("dyntrace: cannot dump identities: ~0P", [{Class, Reason, Stack}, ?DEPTH]).
 
 until_idle(State) ->
     New = #dumper{phase = Phase, calls = Calls} = receive Message -> handle(Message, State) end,
@@ -198,12 +209,12 @@ handle({timeout, _, every}, State = #dumper{every = Every}) ->
     handle(dump, State);
 handle({timeout, _, next}, State = #dumper{phase = Phase}) ->
     next(Phase, State);
-handle({told_ports, Ports}, State = #dumper{ports = Ports}) ->
-    State#dumper{is_telling = false};
+handle({reported_ports, Ports}, State = #dumper{ports = Ports}) ->
+    State#dumper{is_reporting = false};
 handle(Message, State = #dumper{calls = Calls, labels = Labels}) ->
     case dyntrace_initial_calls:message(Message, Calls) of
         {answer, Pid, Identity, New} ->
-            _ = told_again(Pid, Identity, State),
+            _ = report_again(Pid, Identity, State),
             State#dumper{calls = New};
         {no_answer, New} ->
             State#dumper{calls = New};
@@ -221,7 +232,7 @@ alarmed(Seconds) -> _ = erlang:start_timer(1000 * Seconds, self(), every), ok.
 
 %% -- A dump ----------------------------------------------------------------------------
 
-%% The dump waits for the labels, which have a limit of time: so each process is told once, with its label.
+%% The dump waits for the labels, for a limited time, so that each process is reported once, with its label.
 ask_labels(State = #dumper{labels = Labels, allowed = Allowed}) ->
     case of_processes(enabled(Allowed)) of
         [_ | _] -> ask_labels(dyntrace_labels:ask(Labels), State);
@@ -234,44 +245,49 @@ of_processes(Enabled) ->
 ask_labels({asked, Labels}, State) ->
     State#dumper{phase = asking, labels = Labels};
 ask_labels({ready, Labels}, State = #dumper{source = Source}) ->
-    Problem = dyntrace_labels:problem(Labels),
-    _ = Problem =/= none andalso (Source ! {?MODULE, self(), {labels, Problem}}),
+    ok = report_problem(dyntrace_labels:problem(Labels), Source),
     start_dump(State#dumper{labels = Labels}).
 
-%% LTTng enables the probes of a session one by one: the dump is made when there is something to tell.
+report_problem(none, _) ->
+    ok;
+report_problem(Problem, Source) ->
+    Source ! {?MODULE, self(), {labels, Problem}},
+    ok.
+
+%% LTTng enables the probes of a session one by one: there is no dump before one of them has something to report.
 start_dump(State = #dumper{allowed = Allowed}) ->
     case enabled(Allowed) -- [dump_start, dump_end] of
         [] -> State#dumper{phase = idle, again = false};
         Enabled -> start_dump(Enabled, State)
     end.
 
-%% When the dump starts: the autotracer's last poll may be an interval ago.
+%% The probes that are enabled now: the autotracer's last poll may be an interval ago.
 enabled(Allowed) ->
     ours([Name || #{name := Name} <- dyntrace:listeners(), Allowed =:= all orelse lists:member(Name, Allowed)]).
 
-start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_telling = IsTelling}) ->
+start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_reporting = IsReporting}) ->
     Id = dyntrace_settings:get(dumps, 0) + 1,
     ok = dyntrace_settings:put(dumps, Id),
     Probes = of_processes(Enabled),
     Processes = [Pid || Probes =/= [], Pid <- processes()],
     ok = dyntrace:report(dump_start, {Id, length(Processes)}),
-    TellPorts = not IsTelling andalso lists:member(port_identity, Enabled),
-    _ = [Ports ! tell || TellPorts],
-    Told = case lists:member(node_identity, Enabled) of
-               true -> dyntrace_node_identities:tell(Nodes);
-               false -> Nodes
-           end,
-    paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Told,
+    ReportPorts = not IsReporting andalso lists:member(port_identity, Enabled),
+    _ = [Ports ! report || ReportPorts],
+    Reported = case lists:member(node_identity, Enabled) of
+                   true -> dyntrace_node_identities:report_all(Nodes);
+                   false -> Nodes
+               end,
+    paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Reported,
                         probes = Probes,
-                        is_telling = IsTelling orelse TellPorts, again = false}).
+                        is_reporting = IsReporting orelse ReportPorts, again = false}).
 
 paused(State) ->
     _ = erlang:start_timer(?PAUSE_MS, self(), next),
     State.
 
 next(Dump = #dump{rest = [], id = Id, count = Count, until = Until},
-     State = #dumper{calls = Calls, is_telling = IsTelling}) ->
-    case not IsTelling orelse now_ms() >= Until of
+     State = #dumper{calls = Calls, is_reporting = IsReporting}) ->
+    case not IsReporting orelse now_ms() >= Until of
         true ->
             ok = dyntrace:report(dump_end, {Id, Count}),
             paused(State#dumper{phase = {purge, dyntrace_initial_calls:purge(Id, Calls)}});
@@ -291,7 +307,7 @@ batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{cal
     case cheap(Pid) of
         {Parent, Call, Name} ->
             {Initial, Label, New} = dyntrace_initial_calls:of_process(Pid, Call, Id, Calls),
-            told(Pid, Parent, Initial, Name, Label, State),
+            report_identity(Pid, Parent, Initial, Name, Label, State),
             batch(N - 1, Rest, Dump#dump{count = Count + 1}, State#dumper{calls = New});
         gone ->
             batch(N - 1, Rest, Dump, State)
@@ -299,7 +315,8 @@ batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{cal
 batch(_, Rest, Dump, State) ->
     paused(State#dumper{phase = Dump#dump{rest = Rest}}).
 
-%% What the VM tells without a signal to the process: nothing wakes, and it takes a microsecond on a busy node, too.
+%% Items that the VM reads without a signal to the process: no process is woken, and it takes a microsecond even on a
+%% busy node.
 cheap(Pid) ->
     case process_info(Pid, [parent, initial_call, registered_name]) of
         undefined ->
@@ -311,14 +328,14 @@ cheap(Pid) ->
 or_empty(undefined) -> [];
 or_empty(Parent) -> Parent.
 
-told_again(Pid, {Initial, Label}, State) ->
+report_again(Pid, {Initial, Label}, State) ->
     case cheap(Pid) of
-        {Parent, _, Name} -> told(Pid, Parent, Initial, Name, Label, State);
+        {Parent, _, Name} -> report_identity(Pid, Parent, Initial, Name, Label, State);
         gone -> ok
     end.
 
-%% A process that has no name has [].
-told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes}) ->
+%% Name is [] for a process without a name.
+report_identity(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes}) ->
     Label = dyntrace_labels:label(Pid, Noted, Labels),
     _ = [ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()})
          || lists:member(process_identity, Probes)],
@@ -327,56 +344,60 @@ told(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes
 
 %% -- Ports -----------------------------------------------------------------------------
 
-%% A process of its own waits for the ports' answers. Told: the ports that were there at the last look, sorted.
+%% A separate process waits for the ports' answers. `known': the ports that existed at the last check, sorted.
 -record(ports, {dumper :: pid(),
                 asker :: dyntrace_port_asker:asker(),
-                told = [] :: [port()]}).
+                known = [] :: [port()]}).
 
+%% The process that reports ports.
 -spec ports(Dumper :: pid(), full | shape) -> no_return().
 ports(Dumper, Text) ->
     _ = process_flag(sensitive, true),
-    Tell = fun(Port, N) -> tell_port(Port, N, Text) end,
-    tell_ports(#ports{dumper = Dumper, asker = dyntrace_port_asker:new(Tell)}).
+    Report = fun(Port, N) -> report_port(Port, N, Text) end,
+    report_ports(#ports{dumper = Dumper, asker = dyntrace_port_asker:new(Report)}).
 
-tell_ports(State = #ports{dumper = Dumper}) ->
+report_ports(State = #ports{dumper = Dumper}) ->
     receive
-        tell ->
+        report ->
             Now = lists:sort(erlang:ports()),
-            Told = told_ports(Now, State#ports{told = Now}),
-            Dumper ! {told_ports, self()},
-            tell_ports(Told)
+            Asked = ask_ports(Now, State#ports{known = Now}),
+            Dumper ! {reported_ports, self()},
+            report_ports(Asked)
     after ?NEW_PORTS_MS ->
-            tell_ports(told_new(State))
+            report_ports(ask_new(State))
     end.
 
-told_new(State = #ports{told = Told}) ->
+ask_new(State = #ports{known = Known}) ->
     case dyntrace:consumers([port_identity]) =/= [] andalso erlang:system_info(port_count) =< ?MOST_PORTS of
         true ->
             Now = lists:sort(erlang:ports()),
-            New = ordsets:subtract(Now, Told),
+            New = ordsets:subtract(Now, Known),
             {Next, Left} = lists:split(min(?MOST_NEW, length(New)), New),
-            told_ports(Next, State#ports{told = ordsets:subtract(Now, Left)});
+            ask_ports(Next, State#ports{known = ordsets:subtract(Now, Left)});
         false ->
             State
     end.
 
-told_ports([], State) -> State;
-told_ports(Ports, State = #ports{asker = Asker}) ->
-    State#ports{asker = until_told(dyntrace_port_asker:ask(Ports, Asker))}.
+ask_ports([], State) -> State;
+ask_ports(Ports, State = #ports{asker = Asker}) ->
+    State#ports{asker = until_asked(dyntrace_port_asker:ask(Ports, Asker))}.
 
-until_told(Asker) ->
+until_asked(Asker) ->
     case dyntrace_port_asker:is_idle(Asker) of
         true -> Asker;
-        false -> until_told(dyntrace_port_asker:poll(Asker, ?POLL_MS))
+        false -> until_asked(dyntrace_port_asker:poll(Asker, ?POLL_MS))
     end.
 
-%% Addresses are contents: with `shape' they stay hidden.
-tell_port(Port, N, Text) ->
-    _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
+%% Addresses are contents, which `shape' hides.
+report_port(Port, N, Text) ->
+    ok = pause(N),
     case dyntrace_port_asker:info(Port) of
         {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, shown(Port, Name, Text), OsPid});
         closed -> ok
     end.
+
+pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
+pause(_) -> ok.
 
 shown(_, Name, shape) -> Name;
 shown(Port, Name, full) -> dyntrace_port_asker:with_addresses(Port, Name).

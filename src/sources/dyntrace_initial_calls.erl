@@ -1,9 +1,9 @@
-%% @private What processes have noted in their dictionaries: the initial call that proc_lib translates, and a label:
-%% that of proc_lib (from OTP 27 on) or, without one, the value of the first key of `label_keys' that is there.
+%% @private Data from the dictionaries of processes: the initial call, as proc_lib translates it, and a label, which is
+%% that of proc_lib (from OTP 27 on) or, without one, the value of the first existing key of `label_keys'.
 %%
-%% A process answers that itself: it is woken and takes a turn. So each process is asked once, some thousand per second
-%% at most, by processes that wait for the answers. A table remembers the answers until a dump does not find the process
-%% any more.
+%% A process answers such a request itself, so it is woken and scheduled. Therefore each process is asked only once, by
+%% processes that wait for the answers, at a rate of some thousand per second. A table caches the answers until a dump
+%% no longer finds the process.
 -module(dyntrace_initial_calls).
 
 -export([new/1, of_process/4, message/2, is_idle/1, purge/2, purge/1]).
@@ -12,24 +12,24 @@
 
 -export_type([calls/0, purge/0, identity/0]).
 
-%% Together they ask ASKERS * 1000 / PAUSE_MS processes per second at most.
+%% Together the askers ask at most ASKERS * 1000 / PAUSE_MS processes per second.
 -define(ASKERS, 20).
 -define(PAUSE_MS, 4).
 
-%% Before OTP 26.2 a process copies all of its dictionary, whose size nobody knows; it may be most of the heap. The copy
-%% takes no longer, and no more memory, than a major collection of that process. With a larger heap than the first one,
-%% in words, processes are asked one after another; with a larger one than the second, not at all.
+%% Before OTP 26.2 a process copies its whole dictionary, whose size is unknown; it may be most of the heap. The copy
+%% takes at most the time and memory of a major collection of that process. Processes with a heap larger than FAT_HEAP,
+%% in words, are asked one at a time; those with a heap larger than MAX_HEAP are not asked.
 -define(FAT_HEAP, 1000000).
 -define(MAX_HEAP, 125000000).
 
-%% While the flag `running' is set, the VM leaves a hibernating process that answers with a heap of 2 kB, where it had
-%% 0.2 kB, until it hibernates again. Then no more processes than that are asked.
+%% While the trace flag `running' is set, an answer leaves a hibernating process with a heap of 2 kB instead of 0.2 kB,
+%% until it hibernates again. Then at most this many processes are asked.
 -define(MOST_BESIDE_RUNNING, 10000).
 
-%% A larger label, in words without its binaries, is not sent on: its text would be cut in any case.
+%% A larger label, in words without its binaries, is not passed on: its text would be cut anyway.
 -define(MAX_WORDS, 100000).
 
-%% A larger label, in bytes with its binaries, is reported once, and not kept.
+%% A larger label, in bytes with its binaries, is reported once, but not cached.
 -define(MAX_LABEL, 8000).
 
 -define(CUT, '...').
@@ -38,22 +38,22 @@
 
 -type initial() :: mfa().
 -type identity() :: {initial(), Label :: term()}.
-%% A label is '' if there is none.
+%% The label of a process without one is ''.
 
 -record(calls, {table :: ets:tid(),
                 idle :: [pid()],
                 waiting = [] :: [pid()],
-                %% Those with a large heap, which are asked last; and the asker that asks one of them.
+                %% Processes with a large heap, which are asked last, and the asker that asks one of them.
                 fat = [] :: [pid()],
                 fat_asker = none :: none | pid(),
-                %% Whether all processes are asked, since they may have labels.
+                %% Whether all processes are asked, because they may have labels.
                 all :: boolean()}).
 
 -opaque calls() :: #calls{}.
 
 -opaque purge() :: {Dump :: pos_integer(), ets:tid(), Continuation :: term()}.
 
-%% Called by the process that the askers answer to. They are linked to it.
+%% Called by the process to which the askers send their answers. They are linked to it.
 -spec new(LabelKeys :: [atom()]) -> calls().
 new(LabelKeys) ->
     Items = items(LabelKeys),
@@ -62,7 +62,7 @@ new(LabelKeys) ->
               || _ <- lists:seq(1, ?ASKERS)],
     #calls{table = ets:new(?MODULE, [private]), idle = Askers, all = lists:member(label, Items)}.
 
-%% What is known of the process. What is not known yet comes as an answer.
+%% The cached data of the process. Missing data arrives later, as an answer.
 -spec of_process(pid(), initial(), Dump :: pos_integer(), calls()) -> {initial(), Label :: term(), calls()}.
 of_process(Pid, Call, Dump, Calls = #calls{table = Table}) ->
     case ets:lookup(Table, Pid) of
@@ -105,6 +105,7 @@ ask(Calls = #calls{idle = [Asker | Idle], fat = [Pid | Fat], fat_asker = none}) 
 ask(Calls) ->
     Calls.
 
+%% Handles the answer of an asker; `ignored': the message is not an answer.
 -spec message(term(), calls()) -> {answer, pid(), identity(), calls()} | {no_answer, calls()} | ignored.
 message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, fat = Fat, fat_asker = FatAsker}) ->
     FatAsks = case FatAsker of
@@ -125,28 +126,29 @@ answered(Pid, Answer, Calls = #calls{table = Table}) ->
         {_, undefined} ->
             {no_answer, Calls};
         {{Known, Label}, {initial_call, Call}} ->
-            _ = ets:update_element(Table, Pid, [{2, Known}, {3, kept(Label)}]),
+            _ = ets:update_element(Table, Pid, [{2, Known}, {3, cached(Label)}]),
             {answer, Pid, {known(Known, Call), Label}, Calls}
     end.
 
-kept(Label) ->
+cached(Label) ->
     case erlang:external_size(Label) > ?MAX_LABEL of
         true -> ?CUT;
         false -> Label
     end.
 
-%% Whether all that were to be asked have answered.
+%% Whether all pending requests have been answered.
 -spec is_idle(calls()) -> boolean().
 is_idle(#calls{idle = Idle, waiting = Waiting, fat = Fat}) ->
     Waiting =:= [] andalso Fat =:= [] andalso length(Idle) =:= ?ASKERS.
 
-%% Forgets, batch by batch, the processes that a dump has not found.
+%% Removes, batch by batch, the processes that a dump has not found.
 -spec purge(Dump :: pos_integer(), calls()) -> purge().
 purge(Dump, #calls{table = Table}) ->
     {Dump, Table, start}.
 
 -define(BATCH, 100).
 
+%% Removes one batch.
 -spec purge(purge()) -> purge() | done.
 purge({Dump, Table, start}) ->
     true = ets:safe_fixtable(Table, true),
@@ -163,7 +165,7 @@ purged(Dump, Table, {Processes, Continuation}) ->
 
 %% -- The askers ------------------------------------------------------------------------
 
-%% What this release can be asked for. A key of the dictionary can be asked for from OTP 26.2 on, the label from
+%% The items of process_info/2 that this release supports: single dictionary keys from OTP 26.2 on, the label from
 %% OTP 27 on.
 items(LabelKeys) ->
     Keys = ['$initial_call' | LabelKeys],
@@ -220,7 +222,7 @@ values(Values) ->
 answer([Initial | Noted], Labels) ->
     {initial(Initial), label(Labels ++ Noted)}.
 
-%% Programs can put anything there.
+%% Programs can store any term there.
 initial({M, F, A}) when is_atom(M), is_atom(F), is_integer(A), A >= 0, A =< 255 -> {M, F, A};
 initial({M, F, Args}) when is_atom(M), is_atom(F), is_list(Args) -> initial({M, F, arity(Args, 0)});
 initial(_) -> unknown.

@@ -1,9 +1,8 @@
-%% @private Labels that a function of the user's returns, for processes whose dictionaries have none: the option
-%% `labels'.
+%% @private Labels that a user's function returns, for processes whose dictionaries have none: the option `labels'.
 %%
-%% The function is foreign code: it may raise, take for ever, or return anything. So a process of its own calls it, with
-%% a limit of time and of memory, and keeps no more of the result than its bounds allow. Another process watches that
-%% one, and ends it when the time is over or when the caller has ended. It is never called twice at once.
+%% The function is foreign code: it may raise, never return, or return any term. So a separate process calls it, with
+%% limits of time and memory, and truncates the result. Another process monitors that one, and kills it after the time
+%% limit or when the caller has ended. Calls are never concurrent.
 -module(dyntrace_labels).
 
 -export([new/1, ask/1, message/2, label/3, problem/1]).
@@ -15,29 +14,30 @@
 -define(LIMIT_MS, 2000).
 -define(MAX_WORDS, 10000000).
 
-%% Further pairs, and further characters of a text, are left out.
+%% More pairs, and more characters of a text, are left out.
 -define(MAX_PAIRS, 100000).
 -define(MAX_TEXT, 128).
 
-%% How deep, and how long, a reason is shown.
+%% The depth and length to which a reason is printed.
 -define(DEPTH, 20).
 -define(MAX_WHY, 200).
 
 -record(labels, {function :: none | {module(), atom()},
                  watcher = none :: none | pid(),
                  texts = #{} :: #{pid() => string() | binary()},
-                 %% How often it was to be called, and could not be or has failed; and why it did last.
+                 %% How many calls were due, how many failed or could not be made, and the last reason.
                  calls = 0 :: non_neg_integer(),
                  failed = 0 :: non_neg_integer(),
                  why = "" :: string()}).
 
 -opaque labels() :: #labels{}.
 
+%% The value of the option `labels'.
 -spec new(none | {module(), atom()}) -> labels().
 new(Function) ->
     #labels{function = Function}.
 
-%% Calls the function. `asked': a message will come. `ready': none will.
+%% Calls the function. `asked': a message will follow. `ready': no message will follow.
 -spec ask(labels()) -> {asked | ready, labels()}.
 ask(Labels = #labels{function = none}) ->
     {ready, Labels};
@@ -45,12 +45,12 @@ ask(Labels = #labels{function = Function, watcher = Watcher, calls = Calls}) ->
     Asked = Labels#labels{calls = Calls + 1},
     case is_pid(Watcher) andalso is_process_alive(Watcher) of
         true ->
-            {ready, failed("it has not ended since", Asked)};
+            {ready, failed("the previous call has not ended", Asked)};
         false ->
             {asked, Asked#labels{watcher = spawn_opt(?MODULE, watch, [self(), Function], [link])}}
     end.
 
-%% The answer, a failure included. Texts that were there before a failure stay.
+%% The answer, which may be a failure. A failure does not remove the previous texts.
 -spec message(term(), labels()) -> {ready, labels()} | ignored.
 message({?MODULE, Watcher, Answer}, Labels = #labels{watcher = Watcher}) ->
     {ready, case Answer of
@@ -65,12 +65,12 @@ message(_, _) ->
 failed(Why, Labels = #labels{failed = Failed}) ->
     Labels#labels{failed = Failed + 1, why = Why}.
 
-%% The label of a process that has noted that one, or none, which is ''.
+%% The label of a process: the one in its dictionary or, if that is '', the function's.
 -spec label(pid(), Noted :: term(), labels()) -> term().
 label(Pid, '', #labels{texts = Texts}) -> maps:get(Pid, Texts, '');
 label(_, Noted, _) -> Noted.
 
-%% What is wrong, with how often.
+%% How often the function has failed, and the last reason.
 -spec problem(labels()) -> none | string().
 problem(#labels{failed = 0}) ->
     none;
@@ -80,7 +80,7 @@ problem(#labels{function = {Module, Function}, calls = Calls, failed = Failed, w
 text(Format, Args) ->
     lists:flatten(io_lib:format(Format, Args)).
 
-%% -- The process that watches --------------------------------------------------------------
+%% -- The watching process ------------------------------------------------------------------
 
 %% Sensitive processes make no trace events.
 -spec watch(pid(), {module(), atom()}) -> ok.
@@ -97,7 +97,7 @@ watch(Asker, Function) ->
     after ?LIMIT_MS ->
             true = exit(Called, kill),
             answer(Asker, {failed, text("it takes longer than ~b ms", [?LIMIT_MS])}),
-            %% A native function ends when it likes.
+            %% A NIF cannot be interrupted.
             receive {'EXIT', _, _} -> ok end
     end.
 
@@ -108,7 +108,7 @@ answer(Asker, Answer) ->
 why(Class, Reason) ->
     lists:sublist(text("~w: ~0tP", [Class, Reason, ?DEPTH]), ?MAX_WHY).
 
-%% -- The process that calls ------------------------------------------------------------------
+%% -- The calling process ---------------------------------------------------------------------
 
 %% An error must not be logged at each dump.
 -spec call({module(), atom()}) -> no_return().
@@ -135,7 +135,7 @@ shown({Pid, Text}) when is_pid(Pid), node(Pid) =:= node() ->
 shown(_) ->
     bad.
 
-%% The beginning of a string, a binary, or a list of both, as io_lib:format/2 makes it.
+%% The beginning of a string, a binary, or a list of both, as io_lib:format/2 returns it.
 bounded(Text) ->
     string(lists:reverse(chars([Text], ?MAX_TEXT, []))).
 
@@ -149,7 +149,7 @@ chars([Text | Rest], Left, Chars) when is_binary(Text) ->
     Begin = lists:sublist(decoded(binary:part(Text, 0, min(byte_size(Text), 4 * Left))), Left),
     chars(Rest, Left - length(Begin), lists:reverse(Begin, Chars)).
 
-%% Of UTF-8 that is cut, or bytes.
+%% From UTF-8, which may be cut, or bytes.
 decoded(Text) ->
     case unicode:characters_to_list(Text) of
         {incomplete, Begin, _} -> Begin;
@@ -157,7 +157,7 @@ decoded(Text) ->
         Whole -> Whole
     end.
 
-%% A list of other characters would be shown as numbers.
+%% A list with other characters would be printed as numbers.
 string(Text) ->
     case io_lib:printable_latin1_list(Text) of
         true -> Text;

@@ -1,42 +1,40 @@
-%% @private The source of `log': events of logger, by a handler of the id `dyntrace'.
+%% @private The source of `log': logger events, from a logger handler with the id `dyntrace'.
 %%
-%% To install or remove a handler is a call to logger, which may wait. So a process of its own does that: the keeper,
-%% linked to the autotracer. It removes the handler before it ends, also when the autotracer was killed. A handler whose
-%% keeper was killed reports nothing, and is removed by the next keeper, or when the application stops. Whoever removes
-%% a handler leaves the application's group: when an application has stopped, its master kills all processes whose group
-%% leader it is.
+%% Installing and removing a handler are calls to logger, which may block. So a separate process does that: the keeper,
+%% linked to the autotracer. It removes the handler before it ends, also if the autotracer was killed. A handler whose
+%% keeper was killed reports nothing; the next keeper removes it, or the application when it stops. A process that
+%% removes a handler leaves the application's group, because the master of a stopped application kills all processes
+%% whose group leader it is.
 %%
 %% The handler's log/2 runs in the process that logs. Its work is bounded by the limit of events per second and by the
-%% limit of each text, and it raises nothing.
+%% limit of each text, and it never raises.
 -module(dyntrace_log).
 -behaviour(dyntrace_source).
 
 %% The callbacks of dyntrace_source
 -export([on/2, poll/2, message/2, off/1]).
-%% The callback of a handler of logger
+%% The callback of a logger handler
 -export([log/2]).
 %% The keeper
 -export([keep/1]).
 -export([remove_leftover/0]).
-%% Texts
--export([text/2]).
 
 %% The id of the handler.
 -define(ID, dyntrace).
 
-%% The characters of a text, DT_STRING_MAX, and a few more, so that the library sees that it has to cut.
+%% The maximum length of a text: DT_STRING_MAX and a few more characters, so that the library notices that it must cut.
 -define(CHARS, 1100).
 
-%% How deep terms in a text are shown.
+%% The depth to which terms in a text are printed.
 -define(DEPTH, 30).
 
-%% The most characters of a format, and keys of a report, that the formatter gets.
+%% The maximum number of characters of a format, and of keys of a report, for the formatter.
 -define(MAX_LENGTH, 2000).
 
-%% The most list cells of a string that are read.
+%% The maximum number of list cells of a string that are read.
 -define(STEPS, 8192).
 
-%% To make digits of a large integer takes a time that grows with its square, whatever the limit of the text is.
+%% Converting a large integer to digits takes quadratic time, regardless of the limit of the text.
 -define(MAX_INTEGER, (1 bsl 8192)).
 
 -define(IS_CHARACTER(C), is_integer(C) andalso C >= 0 andalso
@@ -44,12 +42,12 @@
 
 -define(SECOND, 1000).
 
-%% Set in the process dictionary of a process while its event is made into a text: a function of the event may log, too.
+%% Set in the process dictionary while an event is converted to text: a function of the event may log, too.
 -define(IS_INSIDE, '$dyntrace_log').
 
 -type handler() :: #{keeper := pid(), worker := pid(), limit := pos_integer(), count := atomics:atomics_ref(),
                      text := full | shape}.
-%% What log/2 needs. `count': events in this second, those above the limit included.
+%% The configuration for log/2. `count': events in this second, including those above the limit.
 
 %% -- The callbacks ---------------------------------------------------------------------
 
@@ -57,7 +55,7 @@ on(_, #{log := off}) ->
     {unconfigured, "the option log is off"};
 on(_, #{log := Level, log_limit := Limit, text := Text}) ->
     case installed() of
-        unknown -> {withheld, "logger has another handler of the id dyntrace"};
+        unknown -> {withheld, "logger has another handler with the id dyntrace"};
         _ -> start({Level, #{worker => self(), limit => Limit, text => Text}})
     end.
 
@@ -74,7 +72,7 @@ message({'EXIT', Keeper, _}, {Keeper, Of}) ->
 message(_, State) ->
     State.
 
-%% The worker does not wait until the handler is removed.
+%% The handler is removed asynchronously.
 off({Keeper, _}) ->
     true = unlink(Keeper),
     Keeper ! {?MODULE, stop},
@@ -92,7 +90,7 @@ keep({Level, Of = #{worker := Worker}}) ->
     ok = install(Level, Handler),
     keep(Worker, Level, Handler).
 
-%% Once per second: counts from zero again, and installs the handler if another process has removed it.
+%% Once per second: resets the count, and installs the handler if another process has removed it.
 keep(Worker, Level, Handler) ->
     Timer = erlang:start_timer(?SECOND, self(), second),
     case wait(Worker, Timer) of
@@ -121,7 +119,7 @@ next_second(#{count := Count, limit := Limit}) ->
             ok
     end.
 
-%% A failure is tried again in a second. The keeper of another worker, or the last one of this worker, is about to end.
+%% A failure is retried in a second. The keeper of another worker, or the previous one of this worker, is about to end.
 install(Level, Handler = #{keeper := Keeper}) ->
     case installed() of
         Keeper -> ok;
@@ -147,7 +145,7 @@ add(Level, Handler) ->
                                                       config => Handler})
           end).
 
-%% Processes that it spawns afterwards are outside, too.
+%% Processes that it spawns afterwards are outside the group, too.
 leave_group() ->
     true = group_leader(whereis(init), self()),
     ok.
@@ -159,14 +157,14 @@ remove(Keeper) ->
         _ -> ok
     end.
 
-%% The result of a call to logger: another process may have been faster, or logger is busy or ends.
+%% Calls logger and ignores a failure: another process may have been faster, or logger is busy or terminating.
 tried(Call) ->
     _ = try Call()
         catch _:Reason -> {error, Reason}
         end,
     ok.
 
-%% The keeper of the handler that is installed now; `unknown': the id belongs to somebody else, who keeps it.
+%% The keeper of the installed handler. `unknown': the id belongs to another application, whose handler is left alone.
 installed() ->
     case logger:get_handler_config(?ID) of
         {ok, #{module := ?MODULE, config := #{keeper := Keeper}}} -> Keeper;
@@ -174,22 +172,27 @@ installed() ->
         {error, _} -> none
     end.
 
-%% @doc Removes the handler of a keeper that was killed. Does not wait for it.
+%% @doc Removes the handler of a keeper that was killed, asynchronously.
 %% The caller leaves the application's group.
 -spec remove_leftover() -> ok.
 remove_leftover() ->
     case installed() of
         Keeper when is_pid(Keeper) ->
             ok = leave_group(),
-            _ = is_process_alive(Keeper) orelse spawn(fun() -> remove(Keeper) end),
-            ok;
+            remove_unless(is_process_alive(Keeper), Keeper);
         _ ->
             ok
     end.
 
+remove_unless(true, _) ->
+    ok;
+remove_unless(false, Keeper) ->
+    _ = spawn(fun() -> remove(Keeper) end),
+    ok.
+
 %% -- The handler -------------------------------------------------------------------------
 
-%% In the process that logs. A handler that raises would be removed, with an error in the log.
+%% Runs in the process that logs. Logger removes a handler that raises, and logs an error.
 -spec log(logger:log_event(), logger:handler_config()) -> ok.
 log(Event, #{config := Handler}) ->
     try wants(Handler) andalso report(Event, Handler)
@@ -199,7 +202,7 @@ log(Event, #{config := Handler}) ->
 log(_, _) ->
     ok.
 
-%% The order: what costs least comes first.
+%% The cheapest checks come first.
 -spec wants(handler()) -> boolean().
 wants(#{keeper := Keeper, worker := Worker, limit := Limit, count := Count}) ->
     self() =/= Keeper andalso self() =/= Worker
@@ -216,13 +219,13 @@ report(Event = #{level := Level}, #{text := Show}) ->
         erase(?IS_INSIDE)
     end.
 
-%% A program can set the metadata `pid' to any term. That of an event of another node is a pid of that node.
+%% A program can set the metadata `pid' to any term. In an event from another node it is a pid of that node.
 pid(#{meta := #{pid := Pid}}) when is_pid(Pid) -> Pid;
 pid(_) -> self().
 
 %% -- Texts -------------------------------------------------------------------------------
 
-%% The text of an event, as logger's formatter makes it, on one line. Its length is bounded; the library cuts it.
+%% The text of an event from logger's formatter, on one line. Its length is bounded; the library cuts it.
 -spec text(logger:log_event(), full | shape) -> unicode:unicode_binary().
 text(Event = #{msg := Message}, shape) ->
     text(Event#{msg := shape(Message)}, full);
@@ -248,7 +251,7 @@ formatted(Event = #{msg := Message, meta := Meta}) ->
 shape({Format, [_ | _]}) when is_list(Format); is_binary(Format) -> {string, Format};
 shape(_) -> {string, "..."}.
 
-%% The formatter bounds the arguments of a format. A string, a format and the keys of a report it takes as a whole.
+%% The formatter truncates the arguments of a format, but not a string, a format or the keys of a report.
 short({string, String}, _) ->
     {string, characters(String)};
 short({report, Report}, Meta) when not is_map_key(report_cb, Meta) ->
@@ -264,7 +267,7 @@ short({Format, Args}, _) ->
         false -> {Format, Args}
     end.
 
-%% Among the first terms of each part: the text has no room for more.
+%% Checks only the first terms of each part, because others do not fit into the text.
 has_large_integer(Term) ->
     has_large_integer(queue:from_list([{term, Term}]), ?MAX_LENGTH).
 
@@ -277,7 +280,7 @@ has_large_integer(Queue, More) ->
         {empty, _} -> false
     end.
 
-%% The next terms of a term, and its rest.
+%% The next subterms of a term, and the rest.
 parts({term, [Head | Tail]}) -> [{term, Head}, {term, Tail}];
 parts({term, Tuple}) when is_tuple(Tuple) -> parts({elements, Tuple, 1});
 parts({term, Map}) when is_map(Map) -> parts({pairs, maps:iterator(Map)});
@@ -297,8 +300,8 @@ is_longer(_, -1) -> true;
 is_longer([_ | Tail], Most) -> is_longer(Tail, Most - 1);
 is_longer(_, _) -> false.
 
-%% The first characters of chardata, in a bounded walk. Bytes that are not UTF-8 are read as Latin-1; all else that is
-%% not a character becomes U+FFFD.
+%% The first characters of chardata, in a bounded number of steps. Bytes that are not UTF-8 are read as Latin-1; any
+%% other element that is not a character becomes U+FFFD.
 characters(Chardata) ->
     characters([Chardata], ?STEPS, ?CHARS).
 

@@ -1,10 +1,10 @@
-%% @private Who this node and the connected ones are.
+%% @private The identities of this node and the connected ones.
 %%
-%% The number by which this VM writes the pids of another node is known here. Its release and its process of the
-%% operating system are not: a process of its own asks once per connection.
+%% The number that prefixes the pids of another node is available locally. Its release and its operating system process
+%% are not: a separate process asks for them once per connection.
 -module(dyntrace_node_identities).
 
--export([new/0, tell/1, message/2]).
+-export([new/0, report_all/1, message/2]).
 
 -export_type([nodes/0]).
 
@@ -15,55 +15,56 @@
 
 -type answer() :: {Otp :: string(), OsPid :: non_neg_integer()}.
 
-%% A node that has not answered has the reference of the question.
+%% A node that has not answered has the reference of the request.
 -opaque nodes() :: #{node() => answer() | reference()}.
 
-%% Called by the process that gets the messages: that a node connects, and the answers. To monitor nodes is a flag of
-%% that process.
+%% Called by the process that gets the messages: connections of nodes, and answers. Monitoring nodes is a flag of that
+%% process.
 -spec new() -> nodes().
 new() ->
     ok = net_kernel:monitor_nodes(true, ?OPTIONS),
     #{}.
 
-%% Tells this node and all that are connected, hidden ones included.
--spec tell(nodes()) -> nodes().
-tell(Nodes) ->
-    lists:foldl(fun tell/2, Nodes, [node() | nodes(connected)]).
+%% Reports this node and all connected nodes, including hidden ones.
+-spec report_all(nodes()) -> nodes().
+report_all(Nodes) ->
+    lists:foldl(fun report/2, Nodes, [node() | nodes(connected)]).
 
-tell(Node, Nodes) when Node =:= node() ->
+report(Node, Nodes) when Node =:= node() ->
     ok = dyntrace:report(node_identity, {Node, "0", erlang:system_info(otp_release), list_to_integer(os:getpid())}),
     Nodes;
-tell(Node, Nodes) ->
+report(Node, Nodes) ->
     Known = maps:get(Node, Nodes, unknown),
-    told(Node, Known),
+    report_identity(Node, Known),
     case Known of
         unknown -> Nodes#{Node => ask(Node)};
         _ -> Nodes
     end.
 
-told(Node, {Otp, OsPid}) -> ok = dyntrace:report(node_identity, {Node, prefix(Node), Otp, OsPid});
-told(Node, _) -> told(Node, {"", 0}).
+report_identity(Node, {Otp, OsPid}) -> ok = dyntrace:report(node_identity, {Node, prefix(Node), Otp, OsPid});
+report_identity(Node, _) -> report_identity(Node, {"", 0}).
 
+%% Reports nodes that connect and nodes that answer; ignores other messages.
 -spec message(term(), nodes()) -> nodes().
 message({nodeup, Node, _}, Nodes) ->
-    tell(Node, maps:remove(Node, Nodes));
+    report(Node, maps:remove(Node, Nodes));
 message({nodedown, Node, _}, Nodes) ->
     maps:remove(Node, Nodes);
 message({?MODULE, Ref, Node, Answer}, Nodes) ->
     case Nodes of
-        #{Node := Ref} -> told(Node, Answer), Nodes#{Node := Answer};
+        #{Node := Ref} -> report_identity(Node, Answer), Nodes#{Node := Answer};
         #{} -> Nodes
     end;
 message(_, Nodes) ->
     Nodes.
 
-%% A pid's text begins with the number of its node's atom, so any pid of that node shows it.
+%% A pid's text begins with the number of its node, so any pid of that node shows it.
 prefix(Node) ->
     <<131, Name/binary>> = term_to_binary(Node),
     "<" ++ Pid = pid_to_list(binary_to_term(<<131, 88, Name/binary, 0:32, 0:32, 0:32>>)),
     lists:takewhile(fun(Char) -> Char =/= $. end, Pid).
 
-%% A node that does not answer, or has no Erlang, gives no answer, and is not asked again.
+%% A node that does not answer, or is not an Erlang VM, is not asked again.
 ask(Node) ->
     To = self(),
     Ref = make_ref(),
@@ -74,7 +75,7 @@ ask(Node) ->
                    end),
     Ref.
 
-%% The question must not connect a node that has just gone away.
+%% The request must not reconnect to a node that has just disconnected.
 asked(Node) ->
     try
         true = lists:member(Node, nodes(connected)),

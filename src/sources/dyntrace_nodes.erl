@@ -1,6 +1,6 @@
-%% @private The source of `dist__monitor', `node_up' and `node_down': nodes that connect and go away.
+%% @private The source of `dist__monitor', `node_up' and `node_down': nodes that connect and disconnect.
 %%
-%% To monitor nodes is a flag of the process: the call does not wait for net_kernel, and the flag stays set while the
+%% Monitoring nodes is a flag of the process: the call does not wait for net_kernel, and the flag stays set while the
 %% distribution starts and stops.
 -module(dyntrace_nodes).
 -behaviour(dyntrace_source).
@@ -9,7 +9,7 @@
 
 -define(OPTIONS, [{node_type, all}, nodedown_reason]).
 
-%% The state is this node's name. When the distribution stops, the node has lost its name before the worker gets the
+%% The state is this node's name: when the distribution stops, the node loses its name before the worker gets the
 %% messages.
 on(_, _) ->
     ok = net_kernel:monitor_nodes(true, ?OPTIONS),
@@ -34,6 +34,6 @@ report(nodedown, Node, Type, Reason) -> dyntrace:report(node_down, {Node, Type, 
 this(nonode@nohost, Before) -> Before;
 this(Now, _) -> Now.
 
-%% A message that has come before is ignored later.
+%% Messages that have already arrived are ignored later.
 off(_) ->
     ok = net_kernel:monitor_nodes(false, ?OPTIONS).

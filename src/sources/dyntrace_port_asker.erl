@@ -1,6 +1,6 @@
-%% @private Asks ports one after another for what erlang:port_info/1 tells. The port answers itself, and its driver may
-%% hold it for as long as it likes. So a process asks; when a port does not answer, that process waits for the port, and
-%% another one asks the ports after it.
+%% @private Calls erlang:port_info/1 for one port after another. The port itself answers, and its driver may delay that
+%% for any time. So a separate process asks; when a port does not answer, that process goes on waiting for it, and
+%% another process asks the remaining ports.
 %%
 %% The processes are linked to the caller, which polls.
 -module(dyntrace_port_asker).
@@ -9,7 +9,7 @@
 
 -export_type([asker/0]).
 
-%% How long the others wait for the answer of a port, and how many processes wait for such ports at most.
+%% How long a port may delay the remaining ones, and how many processes may wait for such ports.
 -define(PORT_MS, 1000).
 -define(MAX_STUCK, 10).
 
@@ -17,23 +17,23 @@
                  %% The ports that the process asks, and how many it has asked.
                  ports :: [port()],
                  asked = counters:new(1, []),
-                 %% How many it had asked at that time, in ms.
+                 %% How many it had asked at the time `since', in ms.
                  seen = 0,
                  since = now_ms()}).
 
 -record(asker, {asks :: fun((port(), N :: pos_integer()) -> term()),
                 asking = none :: none | #asking{},
-                %% The processes that wait for a port, the last one first.
+                %% The processes that wait for a port, latest first.
                 stuck = [] :: [{port(), pid()}]}).
 
 -opaque asker() :: #asker{}.
 
-%% Asks is called for each port, which is the Nth of its process, and calls info/1.
+%% Asks is called for each port, which is the Nth port of the asking process, and calls info/1.
 -spec new(Asks :: fun((port(), N :: pos_integer()) -> term())) -> asker().
 new(Asks) ->
     #asker{asks = Asks}.
 
-%% For an idle asker. A port that a process waits for is not asked again.
+%% The asker must be idle. A port for which a process still waits is not asked again.
 -spec ask([port()], asker()) -> asker().
 ask(Ports, Asker = #asker{asking = none, stuck = Stuck, asks = Asks}) ->
     case [Port || Port <- Ports, not lists:keymember(Port, 1, Stuck)] of
@@ -45,7 +45,7 @@ ask(Ports, Asker = #asker{asking = none, stuck = Stuck, asks = Asks}) ->
             Asker#asker{asking = New#asking{pid = Pid, monitor = Ref}}
     end.
 
-%% Waits for so many ms until all ports have been asked, and goes on to the next ports if one does not answer.
+%% Waits up to Wait ms until all ports have been asked, and skips to the next ports if one does not answer.
 -spec poll(asker(), Wait :: non_neg_integer()) -> asker().
 poll(Asker = #asker{stuck = Stuck}, Wait) ->
     gone_on(answered(Asker#asker{stuck = [Waiting || Waiting = {_, Pid} <- Stuck, is_process_alive(Pid)]}, Wait)).
@@ -55,7 +55,7 @@ poll(Asker = #asker{stuck = Stuck}, Wait) ->
 is_idle(#asker{asking = Asking}) ->
     Asking =:= none.
 
-%% The answer of a port. The process of the operating system is 0 if the port has none.
+%% The answer of a port. OsPid is 0 if the port has no operating system process.
 -spec info(port()) -> {Owner :: pid(), Name :: string(), OsPid :: non_neg_integer()} | closed.
 info(Port) ->
     case erlang:port_info(Port) of
@@ -63,14 +63,14 @@ info(Port) ->
         Info -> {value(connected, Info), value(name, Info), os_pid(value(os_pid, Info))}
     end.
 
-%% The drivers of sockets.
+%% Socket drivers.
 -define(SOCKETS, ["tcp_inet", "udp_inet"]).
 
 %% bpftrace reads 63 bytes of a text by default.
 -define(MAX_NAME, 63).
 
-%% The name of a port and, for a socket, its addresses: `tcp_inet 127.0.0.1:5672 <-> 127.0.0.1:59732', its own one
-%% first; who has connected to whom, the VM does not tell. The port answers, as it does for info/1.
+%% The name of a port and, for a socket, its addresses: `tcp_inet 127.0.0.1:5672 <-> 127.0.0.1:59732', the local one
+%% first. The VM does not report which end has connected. The port itself answers, as for info/1.
 -spec with_addresses(port(), Name :: string()) -> string().
 with_addresses(Port, Name) ->
     case lists:member(Name, ?SOCKETS) of
@@ -87,14 +87,14 @@ joined(Name, Own, Peer) ->
     Most = (?MAX_NAME - length(Name) - 1 - length(Arrow)) div 2,
     Name ++ " " ++ cut(Own, Most) ++ Arrow ++ cut(Peer, Most).
 
-%% In the middle, since two addresses of one network differ at their ends.
+%% Cut in the middle, because two addresses of one network differ at their ends.
 cut(Text, Most) when length(Text) =< Most ->
     Text;
 cut(Text, Most) ->
     End = (Most - 2) * 2 div 3,
     lists:sublist(Text, Most - 2 - End) ++ ".." ++ lists:nthtail(length(Text) - End, Text).
 
-%% Empty if there is none. A program's port may have a driver's name, and answers badarg.
+%% Empty if it has no address. The port of an external program may have a driver's name; then the call raises badarg.
 address(Ask, Port) ->
     try Ask(Port) of
         {ok, {Ip, Number}} when is_tuple(Ip), Number > 0 -> ip(Ip, inet:ntoa(Ip)) ++ [$: | integer_to_list(Number)];
@@ -116,27 +116,34 @@ value(Key, Info) ->
 os_pid(undefined) -> 0;
 os_pid(OsPid) -> OsPid.
 
+%% Ends all processes, also those that wait for a port.
 -spec stop(asker()) -> ok.
 stop(#asker{asking = Asking, stuck = Stuck}) ->
     _ = [true = demonitor(Ref, [flush]) || #asking{monitor = Ref} <- [Asking]],
-    _ = [true = exit(Pid, kill) || Pid <- [Pid || #asking{pid = Pid} <- [Asking]] ++ [Pid || {_, Pid} <- Stuck]],
+    lists:foreach(fun kill/1, [Pid || #asking{pid = Pid} <- [Asking]] ++ [Pid || {_, Pid} <- Stuck]).
+
+%% The link would end a caller that does not trap exits.
+kill(Pid) ->
+    true = unlink(Pid),
+    true = exit(Pid, kill),
     ok.
 
-%% -- The process that asks -------------------------------------------------------------
+%% -- The asking process ----------------------------------------------------------------
 
 %% A sensitive process makes no trace events.
 asked(Asks, Ports, Asked) ->
     _ = process_flag(sensitive, true),
     lists:foldl(fun(Port, N) ->
-                        _ = go_on() andalso Asks(Port, N),
+                        ok = check_stop(),
+                        _ = Asks(Port, N),
                         counters:add(Asked, 1, 1),
                         N + 1
                 end, 1, Ports).
 
-%% Until another process asks the others.
-go_on() ->
+%% Ends this process if another one asks the remaining ports.
+check_stop() ->
     receive stop -> exit(normal)
-    after 0 -> true
+    after 0 -> ok
     end.
 
 %% -- Its caller ------------------------------------------------------------------------
@@ -161,7 +168,7 @@ without([Port | Others], Asker = #asker{asking = #asking{pid = Pid, monitor = Re
     Pid ! stop,
     true = demonitor(Ref, [flush]),
     {Kept, TooMany} = lists:split(min(length(Stuck), ?MAX_STUCK - 1), Stuck),
-    _ = [exit(Long, kill) || {_, Long} <- TooMany],
+    ok = lists:foreach(fun({_, Longest}) -> kill(Longest) end, TooMany),
     ask(Others, Asker#asker{asking = none, stuck = [{Port, Pid} | Kept]});
 without([], Asker) ->
     Asker.

@@ -1,58 +1,60 @@
 %% @private The source of `process_sample': the processes with the longest queues, the largest heaps and the most
 %% reductions.
 %%
-%% No tracer is told of a queue that grows. What tells it is read without a signal: it wakes no process, and takes less
-%% than a microsecond on an idle node. A sample reads a part of the processes, so that it costs the same on every node;
-%% a node of 100,000 processes is read once in 20 samples. Those that lead stay watched, and are read each time.
+%% The VM has no trace event for a growing queue. The lengths are read without signals: that does not wake the
+%% processes, and takes less than a microsecond each on an idle node. A sample reads only a part of the processes, so
+%% that it costs the same on every node; on a node with 100,000 processes, 20 samples read all of them. The leaders are
+%% read in each sample.
 %%
-%% Memory and function are answered by the process itself. So only those that are reported are asked, and again when
-%% they have run. A process that does not answer at once, in a long native function, is reported without its function.
+%% A process must itself answer a request for its memory and function. So only the reported processes are asked, and
+%% asked again only after they have run. A process that does not answer at once, because it is in a long NIF, is
+%% reported without its function.
 -module(dyntrace_process_samples).
 -behaviour(dyntrace_sampler).
 
 %% The callback of dyntrace_sampler
 -export([report/1]).
-%% The process that asks
+%% The asking process
 -export([asker/2]).
 
-%% How many lead by each of the three.
+%% How many leaders there are in each of the three rankings.
 -define(LEADING, 10).
 
-%% How many processes a sample reads, in batches, with a pause after each. A batch takes 0.1 ms, some 1 ms beside busy
-%% processes. After each pause a scheduler wakes, and waits busily before it sleeps again: that costs more than the
-%% reading.
+%% How many processes a sample reads, in batches, with a pause after each. A batch takes 0.1 ms, or about 1 ms beside
+%% busy processes. After each pause a scheduler wakes, and busy-waits before it sleeps again, which costs more than the
+%% reading itself.
 -define(PART, 5000).
 -define(BATCH, 250).
 -define(PAUSE_MS, 1).
 
-%% With a shorter interval of samples, processes are read no more often than that.
+%% The minimum time between two samples, even if the interval is shorter.
 -define(LEAST_MS, 900).
 
 %% How long a sample waits for answers, and how many askers may wait for a process that does not answer.
 -define(ANSWERS_MS, 50).
 -define(MAX_STUCK, 4).
 
-%% Read without a signal; asked.
+%% Items that are read without a signal, and items that the process answers.
 -define(READ, [message_queue_len, heap_size, reductions, status]).
 -define(ASKED, [memory, current_function, message_queue_len, reductions]).
 
 -record(seen, {queue, heap, reductions, status,
-               %% Reductions since the sample before, without our question; 0 when it is read for the first time.
+               %% Reductions since the previous sample, without our requests; 0 in the first sample.
                more = 0,
                questions = 0 :: 0 | 1,
-               %% What it has answered last.
+               %% Its last answer.
                answer = none :: none | {Memory :: non_neg_integer(), mfa(), Queue :: non_neg_integer(),
                                         Reductions :: non_neg_integer()}}).
 
 -type seen() :: #seen{}.
 
 -record(samples, {at :: undefined | integer(),
-                  %% Processes of this round that are left.
+                  %% The remaining processes of this round.
                   rest = [] :: [pid()],
-                  %% Those that lead, and those of the last part, which tell by now what they have done since.
+                  %% The leaders, and the processes of the last part, whose reductions can be compared in this sample.
                   watched = #{} :: #{pid() => seen()},
                   part = #{} :: #{pid() => seen()},
-                  %% Askers, and the process that each one waits for.
+                  %% Askers, and the process for which each one waits.
                   stuck = [] :: [{Asker :: pid(), pid()}]}).
 
 %% -- The callback ----------------------------------------------------------------------
@@ -66,7 +68,7 @@ report(State = #samples{at = At}) ->
         false -> sample(State#samples{at = Now})
     end.
 
-%% Not the sampler itself.
+%% Leaves out the sampler itself.
 sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = Stuck}) ->
     Known = maps:merge(Before, Watched),
     Again = read(maps:keys(Known), Known),
@@ -75,15 +77,15 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
     Seen = maps:merge(Part, Again),
     {Leading, Waiting} = asked(leading(Seen),
                                [Waits || Waits = {Asker, _} <- Stuck, is_process_alive(Asker)]),
-    _ = [told(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
+    _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
     IsWhole = Rest =:= [] andalso Left =:= [],
     State#samples{rest = Left, watched = Leading, part = watched_once(IsWhole, Part, Seen), stuck = Waiting}.
 
-%% Where one part is the whole node, all tell each time what they have done.
+%% If one part contains all processes of the node, each sample compares all of them.
 watched_once(true, _, Seen) -> Seen;
 watched_once(false, Part, _) -> Part.
 
-told(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
+report_sample(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
     {Memory, Function} = case Answer of
                              none -> {Heap * erlang:system_info(wordsize), []};
                              {Bytes, Mfa, _, _} -> {Bytes, Mfa}
@@ -104,11 +106,15 @@ read(Pids, Before) ->
 read([], _, _) ->
     [];
 read([Pid | Pids], N, Before) ->
-    _ = N rem ?BATCH =:= 0 andalso receive after ?PAUSE_MS -> ok end,
+    ok = pause(N),
     case process_info(Pid, ?READ) of
         undefined -> read(Pids, N + 1, Before);
         Info -> [{Pid, seen(Info, maps:get(Pid, Before, none))} | read(Pids, N + 1, Before)]
     end.
+
+%% Lets other processes of the scheduler run between batches.
+pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
+pause(_) -> ok.
 
 seen([{_, Queue}, {_, Heap}, {_, Reductions}, {_, Status}], Before) ->
     Seen = #seen{queue = Queue, heap = Heap, reductions = Reductions, status = Status},
@@ -131,8 +137,8 @@ most(Field, List) ->
 
 %% -- Asking ----------------------------------------------------------------------------
 
-%% Adds the answers that are there in time. One process asks all in turn; when one of these does not answer, the asker
-%% is left to wait for it, and nobody asks that one again meanwhile.
+%% Adds the answers that arrive in time. One process asks all in turn. If a process does not answer, the asker
+%% continues to wait for it, and that process is not asked again until it has answered.
 asked(Leading, Stuck) ->
     case [Pid || {Pid, Seen} <- maps:to_list(Leading), has_run(Seen), not lists:keymember(Pid, 2, Stuck)] of
         [] ->
@@ -152,7 +158,7 @@ bounded(Stuck) ->
     true = exit(Asker, kill),
     lists:droplast(Stuck).
 
-%% A question is one reduction.
+%% A request costs one reduction.
 has_run(#seen{queue = Queue, reductions = Reductions, answer = {_, _, Queue, Then}}) -> Reductions > Then + 1;
 has_run(_) -> true.
 
@@ -162,7 +168,7 @@ asker(To, Pids) ->
     _ = process_flag(sensitive, true),
     lists:foreach(fun(Pid) -> To ! {answer, self(), process_info(Pid, ?ASKED)} end, Pids).
 
-%% With those that have not answered. What comes too late is ignored by the sampler.
+%% Also returns the processes that have not answered. The sampler ignores late answers.
 answered([], _, Timer, Leading) ->
     _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     {Leading, []};

@@ -1,11 +1,11 @@
-%% @private The source of what is sampled, once per `sample_interval', in a process of its own: a sample waits until
+%% @private The source of samples, taken once per `sample_interval' in a separate process, because a sample waits until
 %% every scheduler has answered. A module with the callback below takes the samples.
 %%
-%% The process is linked to the autotracer. It is sensitive, so that after its start it makes no trace events. When a
-%% sample takes longer than the interval, the samples that would be due meanwhile are left out.
+%% The process is linked to the autotracer. It is sensitive, so that after its start it makes no trace events. If a
+%% sample takes longer than the interval, the samples that would be due meanwhile are skipped.
 -module(dyntrace_sampler).
 
-%% The callbacks of dyntrace_source, but for on/2: the module stands in the place of the enabled probes
+%% The callbacks of dyntrace_source, except that the first argument of on/2 is the module instead of the enabled probes
 -export([on/2, poll/2, message/2, off/1]).
 -export([samples/1]).
 %% The sampling process
@@ -19,7 +19,7 @@
 
 -opaque state() :: #state{}.
 
-%% Takes a sample and reports its events. Before: what the last call returned; `none' for the first one and after a
+%% Takes a sample and reports its events. Before: the result of the last call; `none' in the first call and after a
 %% failure.
 -callback report(Before :: none | term()) -> Now :: term().
 
@@ -46,7 +46,7 @@ off(#state{sampler = Sampler}) ->
     true = exit(Sampler, kill),
     ok.
 
-%% How many samples have begun: nobody can trace the process that takes them.
+%% How many samples have begun. Tests need it, because the sampling process cannot be traced.
 -spec samples(state()) -> non_neg_integer().
 samples(#state{samples = Samples}) ->
     counters:get(Samples, 1).
@@ -56,13 +56,13 @@ samples(#state{samples = Samples}) ->
 %% Due: when the next sample is to be taken, in ms of the monotonic time.
 -record(sampler, {source, interval, samples, due = undefined, before = none, failed}).
 
-%% Each sample is garbage after the next one. High priority: on a busy node, samples are wanted most.
+%% Each sample is garbage after the next one. High priority, because samples matter most on a busy node.
 start(State = #state{source = Source, interval = Interval, samples = Samples}) ->
     Sampler = #sampler{source = Source, interval = Interval, samples = Samples},
     Options = [link, {priority, high}, {fullsweep_after, 0}],
     State#state{sampler = spawn_opt(?MODULE, sampled, [Sampler], Options)}.
 
-%% Exported for a call by the full name: a new version of this module takes over.
+%% Exported for a fully qualified call, so that a new version of this module takes over.
 -spec sampled(#sampler{}) -> no_return().
 sampled(State = #sampler{due = undefined}) ->
     _ = process_flag(sensitive, true),
@@ -77,15 +77,18 @@ sampled(State = #sampler{interval = Interval, due = Due, samples = Samples}) ->
 next(Due, Interval, Now) ->
     Due + Interval * (max(0, Now - Due) div Interval + 1).
 
-%% A failure is logged once. The next sample then has none before it.
+%% A failure is logged once. The next sample then has no previous one.
 reported(State = #sampler{source = Source, before = Before, failed = Failed}) ->
     try State#sampler{before = Source:report(Before), failed = undefined}
     catch
         Class:Reason ->
-            _ = Failed =:= {Class, Reason} orelse
-                logger:error("dyntrace: ~s can't take a sample: ~0p", [Source, {Class, Reason}]),
-            State#sampler{before = none, failed = {Class, Reason}}
+            Failure = {Class, Reason},
+            ok = log_failure(Failure, Failed, Source),
+            State#sampler{before = none, failed = Failure}
     end.
+
+log_failure(Failure, Failure, _) -> ok;
+log_failure(Failure, _, Source) -> logger:error("dyntrace: ~s cannot take a sample: ~0p", [Source, Failure]).
 
 wait(Timer) ->
     receive

@@ -1,8 +1,8 @@
-%% @private A source: what the autotracer observes beside trace events, while a consumer of a probe requires it. A
-%% source reports its events with `dyntrace:report/2', or tells the library what trace events do not show.
+%% @private The behaviour of sources, which observe what trace events do not show, while a consumer of a probe requires
+%% it. A source reports its events with `dyntrace:report/2', or passes additional data to the library.
 %%
-%% The callbacks run in the autotracer. They must not wait: a source that has to ask the schedulers or other processes
-%% does so in a process of its own, linked to the autotracer. A callback that fails is logged, and its source is
+%% The callbacks run in the autotracer. They must not block: a source that has to ask the schedulers or other processes
+%% does so in a separate process, linked to the autotracer. A failure of a callback is logged, and the source is
 %% switched on again at the next poll.
 -module(dyntrace_source).
 
@@ -14,9 +14,9 @@
 
 -type result() :: {on, state()} | {partly, #{Probe :: atom() => Why :: string()}, state()}
                 | {paused, Why :: string(), state()} | {withheld, Why :: string()} | {unconfigured, Why :: string()}.
-%% `partly': it is on, but can't observe the events of these probes. `paused': it observes nothing for a while.
-%% `withheld': somebody else has what it needs. `unconfigured': an option switches it off, so the log has no warning.
-%% After the last two, the next poll calls on/2.
+%% `partly': it is on, but cannot observe the events of these probes. `paused': it observes nothing for a while.
+%% `withheld': another process or tool occupies a resource that it needs. `unconfigured': an option switches it off, so
+%% no warning is logged. After the last two, the next poll calls on/2.
 
 %% Enabled: the enabled probes among those that the application may fire.
 -callback on(Enabled :: [atom()], dyntrace_config:config()) -> result().
@@ -24,7 +24,7 @@
 %% At each poll while it is on or paused.
 -callback poll(Enabled :: [atom()], state()) -> result().
 
-%% A message to the autotracer that is not the autotracer's own.
+%% A message to the autotracer that it does not handle itself.
 -callback message(term(), state()) -> state().
 
 %% Removes all that the source has set up.

@@ -8,14 +8,14 @@
 -record(sources, {results = #{} :: #{dyntrace_source:name() => dyntrace_source:result()},
                   %% The failures that were logged, until the source handles messages from one poll to the next.
                   failed = #{} :: #{dyntrace_source:name() => {Class :: atom(), Reason :: term()}},
-                  %% Why sources were withheld, as the log has it. It is kept while they are off: consumers attach and
-                  %% detach, and the reason is no news at each of them.
+                  %% The logged reasons why sources were withheld. They are kept while sources are off, so that a reason
+                  %% is not logged again whenever a consumer attaches.
                   logged = #{} :: #{dyntrace_source:name() => Why :: string()}}).
 
 -opaque sources() :: #sources{}.
 
-%% The modules of the sources; {dyntrace_sampler, Module} samples. They are loaded when the worker starts: on a busy
-%% node the code server takes long to answer.
+%% The modules of the sources; {dyntrace_sampler, Module} takes samples. They are loaded when the worker starts, because
+%% the code server is slow to reply on a busy node.
 modules() ->
     #{allocators => {dyntrace_sampler, dyntrace_allocators},
       builtins => dyntrace_builtins,
@@ -41,10 +41,11 @@ switch_on(Name, Enabled, Config) ->
         Module -> Module:on(Enabled, Config)
     end.
 
-%% What they call.
+%% The modules that they call.
 used() ->
     [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, erpc, inet].
 
+%% Also removes what a killed worker has left.
 -spec new() -> sources().
 new() ->
     Modules = lists:flatmap(fun({Sampler, Source}) -> [Sampler, Source];
@@ -54,7 +55,7 @@ new() ->
     ok = dyntrace_log:remove_leftover(),
     #sources{}.
 
-%% Returns the failures, too. The next call tries those sources again.
+%% Also returns the failures. The next call retries those sources.
 -spec update(sources(), dyntrace_trace_flags:required(), Enabled :: [atom()], dyntrace_config:config()) ->
           {sources(), [Failure :: term()]}.
 update(Sources = #sources{results = Results, failed = Failed}, #{sources := Required}, Enabled, Config) ->
@@ -76,33 +77,38 @@ polled(Name, Results, Enabled, Config) ->
         true -> (module(Name)):poll(Enabled, state(Before))
     end.
 
-%% Probes that this release can't tell are no news for a log: info/0 has them.
+%% Probes that this release does not support are not logged; info/0 has them.
 logged(Sources = #sources{results = Results, logged = Before}) ->
     Now = maps:from_list([{Name, Why} || {Name, {withheld, Why}} <- maps:to_list(Results)]),
     _ = [logger:warning("dyntrace: ~s is not observed: ~ts", [Name, Why])
          || {Name, Why} <- maps:to_list(Now), maps:get(Name, Before, none) =/= Why],
     Sources#sources{logged = maps:merge(Before, Now)}.
 
-%% To every source that has set something up: each knows its own messages.
+%% Passes the message to every active source: each recognizes its own messages.
 -spec message(term(), sources()) -> sources().
 message(Message, Sources = #sources{results = Results}) ->
-    maps:fold(fun(Name, Result, Before) -> told(Name, Result, Message, Before) end, Sources,
+    maps:fold(fun(Name, Result, Before) -> handle(Name, Result, Message, Before) end, Sources,
               maps:filter(fun(_, Result) -> is_set_up(Result) end, Results)).
 
-told(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
+handle(Name, Result, Message, Sources = #sources{results = Results, failed = Failed}) ->
     try setelement(tuple_size(Result), Result, (module(Name)):message(Message, state(Result))) of
         New -> Sources#sources{results = Results#{Name := New}}
     catch
         Class:Reason:Stack ->
-            _ = maps:get(Name, Failed, none) =:= {Class, Reason} orelse
-                logger:error("dyntrace: ~s fails: ~0p", [Name, {Class, Reason, Stack}]),
+            Failure = {Class, Reason},
+            ok = log_failure(Failure, maps:get(Name, Failed, none), Name, Stack),
             _ = off(maps:with([Name], Results)),
-            Sources#sources{results = maps:remove(Name, Results), failed = Failed#{Name => {Class, Reason}}}
+            Sources#sources{results = maps:remove(Name, Results), failed = Failed#{Name => Failure}}
     end.
+
+log_failure(Failure, Failure, _, _) -> ok;
+log_failure({Class, Reason}, _, Name, Stack) ->
+    logger:error("dyntrace: ~s failed: ~0p", [Name, {Class, Reason, Stack}]).
 
 state(Result) ->
     element(tuple_size(Result), Result).
 
+%% Switches all sources off.
 -spec stop(sources()) -> sources().
 stop(Sources = #sources{results = Results}) ->
     _ = off(Results),
@@ -110,7 +116,7 @@ stop(Sources = #sources{results = Results}) ->
 
 off(Results) ->
     [try (module(Name)):off(state(Result))
-     catch Class:Reason -> logger:error("dyntrace: can't switch ~s off: ~0p", [Name, {Class, Reason}])
+     catch Class:Reason -> logger:error("dyntrace: cannot switch ~s off: ~0p", [Name, {Class, Reason}])
      end || {Name, Result} <- maps:to_list(Results), is_set_up(Result)].
 
 is_set_up(none) -> false;
@@ -118,12 +124,12 @@ is_set_up({withheld, _}) -> false;
 is_set_up({unconfigured, _}) -> false;
 is_set_up(_) -> true.
 
-%% Those that are on, sorted.
+%% The sources that are on, sorted.
 -spec on(sources()) -> [dyntrace_source:name()].
 on(#sources{results = Results}) ->
     lists:sort([Name || {Name, Result} <- maps:to_list(Results), lists:member(element(1, Result), [on, partly])]).
 
-%% The sources that are withheld, paused or not configured, and probes of others that can't be observed.
+%% The sources that are withheld, paused or not configured, and the probes of others that cannot be observed.
 -spec withheld(sources()) -> #{Source :: dyntrace_source:name() | Probe :: atom() => Why :: string()}.
 withheld(#sources{results = Results}) ->
     maps:from_list(lists:append([why(Name, Result) || {Name, Result} <- maps:to_list(Results)])).

@@ -1,11 +1,11 @@
-%% @private The source of the VM's own events: the system monitor's messages, to the autotracer.
+%% @private The source of the VM's own events: the messages of the system monitor to the autotracer.
 %%
-%% Before OTP 28 a node has one process that gets them: another tool's stays, and keeps what it has set meanwhile. From
-%% OTP 28 on, a trace session of our own gets them, too. To destroy it, the VM signals every process. So the session
-%% stays in the worker's process dictionary when the source is switched off.
+%% Before OTP 28 one process of a node gets them. If that is another tool's process, it is not replaced, and its
+%% settings are preserved. From OTP 28 on, a trace session of our own gets them, too. To destroy a session, the VM
+%% signals every process. So the session stays in the worker's process dictionary when the source is switched off.
 %%
-%% A node can send more of these messages than the worker can read. After as many as the limit within a second, or as
-%% soon as a tenth of it wait to be read, the source pauses for a second.
+%% A node can send more of these messages than the worker can read. The source pauses for a second when the limit per
+%% second is reached, or when a tenth of the limit is waiting in the message queue.
 -module(dyntrace_system_monitor).
 -behaviour(dyntrace_source).
 
@@ -17,7 +17,7 @@
 %% The name of the session, and the key in the process dictionary.
 -define(SESSION, dyntrace_system_monitor).
 
-%% The events, and the probes that each feeds. The option with an event's name is its threshold.
+%% The events, and the probes that each one feeds. The option with an event's name is its threshold.
 -define(EVENTS, [{busy_dist_port, [dist__port_busy, vm_busy_dist_port]},
                  {busy_port, [port__busy, vm_busy_port]},
                  {large_heap, [vm_large_heap]},
@@ -25,13 +25,13 @@
                  {long_message_queue, [vm_long_message_queue]},
                  {long_schedule, [vm_long_schedule]}]).
 
-%% The first release whose VM has the event, where that is later than OTP 25.
+%% The first release whose VM has the event, if that is later than OTP 25.
 -define(SINCE, #{long_message_queue => 27}).
 
-%% Messages per second. A consumer makes each take longer: the message queue may grow long before.
+%% Messages per second. Handling takes longer with a consumer, so the message queue may grow at a lower rate.
 -define(LIMIT, 10000).
 
-%% After so many, the time and the message queue are looked at.
+%% The time and the message queue are checked after this many messages.
 -define(STEP, 100).
 
 -define(SECOND, 1000).
@@ -39,17 +39,17 @@
 -record(state, {config :: dyntrace_config:config(),
                 %% The enabled probes that the source feeds.
                 probes = [] :: [atom()],
-                %% The events that are set, with their thresholds, and what the VM has shown of them then: it raises
-                %% thresholds that are too low.
+                %% The events that are set, with their thresholds, and the settings that the VM returned for them: it
+                %% raises thresholds that are too low.
                 set = none :: none | {[{Event :: atom(), Threshold :: term()}], Shown :: term()},
-                %% The messages since then, in ms.
+                %% The messages after the time `since', in ms.
                 count = 0,
                 since = now_ms(),
                 paused = no :: no | {until, integer()},
-                %% Whether it has paused within the last second in which it was on.
+                %% Whether it paused within the last second in which it was on.
                 is_overloaded = false,
                 resumed = 0,
-                %% The nodes of connections: the last answer of dist_ctrl.
+                %% The nodes of connections: the last result of system_info(dist_ctrl).
                 nodes = []}).
 
 on(Enabled, Config) ->
@@ -68,19 +68,19 @@ fed(Enabled, State) ->
     State#state{probes = [Probe || {_, Probes} <- ?EVENTS, Probe <- Probes, lists:member(Probe, Enabled)]}.
 
 taken(State = #state{probes = Enabled}) ->
-    case {take(required(State), State), untold(Enabled)} of
+    case {take(required(State), State), unsupported(Enabled)} of
         {{withheld, Why}, _} -> {withheld, Why};
-        {Taken, Untold} when map_size(Untold) =:= 0 -> {on, Taken};
-        {Taken, Untold} -> {partly, Untold, Taken}
+        {Taken, Unsupported} when map_size(Unsupported) =:= 0 -> {on, Taken};
+        {Taken, Unsupported} -> {partly, Unsupported, Taken}
     end.
 
-%% More would be too many for a consumer of one of them.
+%% Only the events of enabled probes: all of them could be too many for a consumer.
 required(#state{config = Config, probes = Enabled}) ->
     [{Event, maps:get(Event, Config, true)}
      || {Event, Probes} <- ?EVENTS, since(Event) =< release(), Probes -- Enabled =/= Probes].
 
-untold(Enabled) ->
-    maps:from_list([{Probe, "the VM tells it from OTP " ++ integer_to_list(since(Event)) ++ " on"}
+unsupported(Enabled) ->
+    maps:from_list([{Probe, "requires OTP " ++ integer_to_list(since(Event)) ++ " or later"}
                     || {Event, Probes} <- ?EVENTS, since(Event) > release(), Probe <- Probes,
                        lists:member(Probe, Enabled)]).
 
@@ -146,7 +146,7 @@ value(Key, Info, Default) ->
         false -> Default
     end.
 
-%% With TLS, a process controls the connection.
+%% Over TLS, a process controls the connection.
 port_or_empty(Port) when is_port(Port) -> Port;
 port_or_empty(_) -> "".
 
@@ -172,9 +172,9 @@ counted(State = #state{count = Count, since = Since}) ->
         _ -> pause(State)
     end.
 
-pause(State = #state{is_overloaded = IsOverloaded}) ->
+pause(State) ->
     Cleared = take([], State),
-    _ = IsOverloaded orelse logger:warning("dyntrace: ~ts", [too_many(State)]),
+    ok = warn_first(State),
     Cleared#state{paused = {until, now_ms() + ?SECOND}, is_overloaded = true}.
 
 calm(State = #state{is_overloaded = true, resumed = Resumed}) ->
@@ -182,8 +182,12 @@ calm(State = #state{is_overloaded = true, resumed = Resumed}) ->
 calm(State) ->
     State.
 
+%% An overload is logged once, when it begins.
+warn_first(#state{is_overloaded = true}) -> ok;
+warn_first(State) -> logger:warning("dyntrace: ~ts", [too_many(State)]).
+
 too_many(#state{probes = Probes}) ->
-    lists:flatten(io_lib:format("too many events of the system monitor (up to ~b per second are told): the probes ~ts "
+    lists:flatten(io_lib:format("too many events of the system monitor (the limit is ~b per second): the probes ~ts "
                                 "pause for one second each time",
                                 [?LIMIT, lists:join(", ", [atom_to_list(Probe) || Probe <- Probes])])).
 
@@ -257,7 +261,7 @@ all() ->
 names(Events) ->
     [Event || {Event, _} <- Events].
 
-%% Any process can destroy a session that session_info/1 lists.
+%% The session may be gone: any process can destroy a session that session_info/1 lists.
 session() ->
     Session = get(?SESSION),
     try apply(trace, info, [Session, system, all]) of
@@ -267,7 +271,7 @@ session() ->
     end.
 
 opened() ->
-    %% A killed worker's lives on if another process holds its handle.
+    %% The session of a killed worker survives if another process holds its handle.
     ok = dyntrace_session:close_all(?SESSION),
     Session = apply(trace, session_create, [?SESSION, self(), []]),
     _ = put(?SESSION, Session),

@@ -1,6 +1,6 @@
-%% @private The source of the probe `withheld': tells what consumers require and the application can't trace, so that a
-%% recording says what it lacks. It is told again every second: a consumer that attaches later hears it, and a flight
-%% recorder, which forgets old events, has it.
+%% @private The source of the probe `withheld': reports what consumers require and the application cannot trace, so that
+%% a recording shows what it lacks. The report is repeated every second, for consumers that attach later and for flight
+%% recorders, which overwrite old events.
 -module(dyntrace_withheld).
 -behaviour(dyntrace_source).
 
@@ -8,15 +8,18 @@
 %% For dyntrace_status
 -export([listed/1, is_usual/1]).
 
-%% What a release can't tell, or what an option switches off by default, in each recording of all events.
+%% Probes that a release does not support or that an option disables by default. They are withheld in every recording of
+%% all events.
 -define(USUAL, [log, vm_long_message_queue]).
 
 -define(EVERY_MS, 1000).
 
+%% What is withheld, sorted.
 -spec listed(off | dyntrace:following()) -> [{What :: atom(), Why :: string()}].
 listed(off) -> [];
 listed(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
 
+%% Whether it is withheld on every node of this release, or by default.
 -spec is_usual(What :: atom()) -> boolean().
 is_usual(What) ->
     lists:member(What, ?USUAL).
@@ -28,24 +31,24 @@ on(_, _) ->
 poll(_, Last) ->
     Following = dyntrace_autotracer:info(),
     case is_paused(Following) orelse now_ms() - Last >= ?EVERY_MS of
-        true -> ok = tell(Following), {on, now_ms()};
+        true -> ok = report(Following), {on, now_ms()};
         false -> {on, Last}
     end.
 
-%% A pause is told before it ends.
+%% A pause is reported before it ends.
 is_paused(#{paused := Paused}) -> Paused;
 is_paused(off) -> false.
 
 message(_, Last) ->
     Last.
 
-%% Called when tracing has stopped. Consumers may stay attached, and it may begin again: what they record says that it
-%% lacks what was between.
+%% Called when tracing has stopped. Consumers may stay attached, and tracing may resume: their recordings then show the
+%% gap.
 off(_) ->
     dyntrace:report(withheld, {all_events, "the application has stopped tracing"}).
 
-%% As the worker has shown it after its last poll.
-tell(Following) ->
+%% As published by the worker after its last poll.
+report(Following) ->
     lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
                   listed(Following)).
 

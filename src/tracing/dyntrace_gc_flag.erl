@@ -1,14 +1,14 @@
-%% @private Whether the trace flag `garbage_collection' may be set. From OTP 27 on the VM ends when two trace sessions
-%% (that of erlang:trace/3 is one) trace the garbage collections of a process: it frees the event after the first
-%% session.
+%% @private Whether the trace flag `garbage_collection' may be set. From OTP 27 on the VM crashes when two trace
+%% sessions (erlang:trace/3 uses one) trace the garbage collections of a process, because it frees the event after the
+%% first session.
 %%
 %% So no other session may have the flag, neither for new processes nor for any existing one. A session returns its
 %% flags for new processes; existing processes have to be checked one by one. process_info(Pid, trace) returns the
 %% flags of all sessions. It reads them without a signal, except from a running process, which has to answer one.
-%% Therefore a process of its own reads them, and the autotracer does not wait for it.
+%% Therefore a separate process reads them asynchronously.
 -module(dyntrace_gc_flag).
 
--export([new/0, stop/1, may_set/1]).
+-export([new/0, stop/1, may_set/1, message/2]).
 
 -export_type([state/0]).
 
@@ -21,16 +21,17 @@
 %% Long enough for most nodes, so that a consumer need not wait for the next poll.
 -define(ANSWER_MS, 50).
 
-%% After another session had the flag: the time until the processes are checked again.
+%% If another session had the flag: the time until the processes are checked again.
 -define(RETRY_MS, 5000).
 
 -opaque state() :: idle | {checking, pid(), reference()} | free | {taken, Since :: integer()}.
 
+%% No other session has been searched for yet.
 -spec new() -> state().
 new() ->
     idle.
 
-%% The flag is not required any more.
+%% Called when the flag is no longer required.
 -spec stop(state()) -> state().
 stop({checking, Pid, Ref}) ->
     true = demonitor(Ref, [flush]),
@@ -46,6 +47,11 @@ may_set(State) ->
         true -> answer(State);
         false -> {true, State}
     end.
+
+%% The worker got a message between two polls. A check that takes longer than ?ANSWER_MS ends with one.
+-spec message(Message :: term(), state()) -> {checked, state()} | unknown.
+message({'DOWN', Ref, process, Pid, Result}, {checking, Pid, Ref}) -> {checked, checked(Result)};
+message(_, _) -> unknown.
 
 answer(free) ->
     case is_taken_for_new() of
@@ -65,11 +71,15 @@ answer(State = {taken, Since}) ->
 
 answer(State = {checking, Pid, Ref}, Wait) ->
     receive
-        {'DOWN', Ref, process, Pid, {taken, false}} -> {true, free};
-        {'DOWN', Ref, process, Pid, _} -> {false, taken()}
+        {'DOWN', Ref, process, Pid, Result} ->
+            Checked = checked(Result),
+            {Checked =:= free, Checked}
     after Wait ->
             {false, State}
     end.
+
+checked({taken, false}) -> free;
+checked(_) -> taken().
 
 taken() ->
     {taken, now_ms()}.
@@ -94,7 +104,7 @@ has_flag(Session) ->
     try apply(trace, info, [Session, new_processes, flags]) of
         {flags, Flags} -> lists:member(?FLAG, Flags)
     catch
-        %% It has just been destroyed.
+        %% The session has just been destroyed.
         error:badarg -> false
     end.
 
@@ -106,8 +116,9 @@ is_set(Bit, Processes) ->
                       end
               end, Processes).
 
-%% The flag's bit in process_info(Pid, trace), which is not documented: set for a process of our own, it appears there.
-%% The session for it is made once, and stored so that it lives: to destroy a session, the VM signals every process.
+%% The flag's bit in process_info(Pid, trace), which is undocumented: it is determined by setting the flag for a process
+%% of our own. The session for that is created once, and stored to keep it alive: to destroy a session, the VM signals
+%% every process.
 bit() ->
     case dyntrace_settings:get(gc_flag, none) of
         {Bit, _Session} ->

@@ -1,13 +1,13 @@
-%% @private Trace flags and patterns before OTP 27, where a process has one tracer, and a function one pattern.
+%% @private Trace flags and patterns before OTP 27, where a process has one tracer and a function one pattern.
 %%
-%% The tracer has a state of its own. For the VM, `{dyntrace, dyntrace_autotracer}' is another tracer than
-%% `{dyntrace, []}'. The VM sets and clears flags that are given with a tracer only where no other tracer is.
+%% The application's tracer has a distinct state: for the VM, `{dyntrace, dyntrace_autotracer}' is a different tracer
+%% from `{dyntrace, []}'. A call with a tracer sets and clears flags only for processes that have no other tracer.
 %%
 %% Flags of all processes are set and cleared by one call each, which stops the schedulers for a walk over the process
 %% table. Reading the tracer of one process takes a signal, which a busy process answers when it next runs.
 %%
-%% These releases have a fault: such a call does not wait for dirty schedulers, and a process that runs on one may
-%% follow a pointer to a tracer that the call has just freed. So no call here takes a tracer away from all processes:
+%% These releases have a bug: such a call does not wait for dirty schedulers, and a process that runs on one may
+%% dereference a tracer that the call has just freed. So no call here removes the tracer of all processes:
 %%
 %%   - Every traced process gets the flag `ports' before other flags are cleared, and keeps it. That flag has no meaning
 %%     for a process, but a process with a flag keeps its tracer. It is called the anchor below.
@@ -23,13 +23,13 @@
 %% For spawn_opt/4.
 -export([exit_tracer_of/1]).
 
-%% Before OTP 27 the specs of erlang:trace_info/2 have no tracer modules.
+%% Before OTP 27 the specs of erlang:trace_info/2 lack tracer modules.
 -dialyzer({no_match, [class/1, flags_for/1]}).
 
 %% See above. For a port the flag has its usual meaning.
 -define(ANCHOR, ports).
 
-%% How long processes may take to answer which tracer they have.
+%% How long to wait for processes to return their tracer.
 -define(ANSWER_MS, 50).
 
 open() ->
@@ -51,7 +51,7 @@ clear_leftover() ->
     _ = [messages(global, Event, none) || Event <- [send, 'receive']],
     clear_patterns().
 
-%% The worker itself has the anchor as a sample: a tool that clears the flags of all processes clears that one too.
+%% The worker has the anchor itself, as a probe: a tool that clears the flags of all processes also clears that one.
 snapshot(global, process) -> {tracer_of(self()), flags_for(new_processes)};
 snapshot(global, port) -> {tracer_of(self()), flags_for(new_ports)}.
 
@@ -80,7 +80,7 @@ trace(Which, On, Flags) ->
 
 %% -- Processes --------------------------------------------------------------------------
 
-%% The count is approximate, since processes start and exit meanwhile.
+%% The count is approximate, because processes start and exit meanwhile.
 processes(global, Which, Clear, Set) ->
     ok = switch_new(Which, new_processes, Clear, Set),
     switch_existing(Which, Clear, Set).
@@ -103,7 +103,7 @@ set_existing(Set) ->
     Traced = trace(existing_processes, true, [?ANCHOR | Set]),
     max(0, min(Before, erlang:system_info(process_count)) - Traced).
 
-%% New processes have one tracer too, but erlang:trace/3 replaces it and clears its flags without a check.
+%% New processes also have one tracer, but erlang:trace/3 replaces it and clears its flags without a check.
 switch_new(existing, _, _, _) ->
     ok;
 switch_new(_, New, Clear, Set) ->
@@ -117,7 +117,7 @@ switch_new(_, New, Clear, Set) ->
     end.
 
 %% erlang:trace/3 of a single process that has another tracer logs an error. So the tracer of each process is read
-%% before; of all at the same time, since a busy process answers when it next runs.
+%% before. All are requested at the same time, because a busy process answers when it next runs.
 named(global, Changes) ->
     Deadline = now_ms() + ?ANSWER_MS,
     Options = [monitor, {priority, high}],
@@ -152,6 +152,7 @@ class_in(_) -> unknown.
 now_ms() ->
     erlang:monotonic_time(millisecond).
 
+%% The process that reads the tracer of one process, which may take long.
 -spec exit_tracer_of(pid()) -> no_return().
 exit_tracer_of(Pid) ->
     exit({tracer, tracer_of(Pid)}).
@@ -167,8 +168,13 @@ exclude(global, Pid) ->
     end.
 
 remove_tracer(Pid) ->
-    _ = tracer_of(Pid) =:= other orelse changed({Pid, all, []}, none),
-    ok.
+    case tracer_of(Pid) of
+        other ->
+            ok;
+        _ ->
+            _ = changed({Pid, all, []}, none),
+            ok
+    end.
 
 %% -- Ports ------------------------------------------------------------------------------
 
@@ -189,27 +195,23 @@ functions(global, Patterns) ->
     Ours = ours(),
     Free = [{Mfa, Spec} || {Mfa, Spec} <- maps:to_list(dyntrace_trace_pattern:by_function(Patterns)), Spec =/= false,
                            is_map_key(Mfa, Ours) orelse not has_pattern(Mfa)],
-    %% Persisted first, so that clear_leftover/0 finds the patterns of a worker that is killed in between.
-    ok = dyntrace_settings:put(patterns, Free),
+    %% Persisted first, together with the previous ones, so that clear_leftover/0 finds all patterns if the worker is
+    %% killed in between.
+    ok = dyntrace_settings:put(patterns, Free ++ maps:to_list(Ours)),
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(maps:without([Mfa || {Mfa, _} <- Free], Ours))],
-    %% What is set already stays: each call waits for all schedulers, 20 ms on a busy node.
+    %% Patterns that are already set are skipped: each call waits for all schedulers, 20 ms on a busy node.
     _ = [erlang:trace_pattern(Mfa, Spec, [local]) || {Mfa, Spec} <- Free, maps:get(Mfa, Ours, none) =/= Spec],
-    ok.
+    dyntrace_settings:put(patterns, Free).
 
-%% As an earlier version wrote it, which may be the next one.
 clear_patterns() ->
     _ = [erlang:trace_pattern(Mfa, false, [local]) || Mfa <- maps:keys(ours())],
-    dyntrace_settings:put(patterns, {false, []}).
+    dyntrace_settings:put(patterns, []).
 
-%% The functions whose pattern is still as it was set here: another tool's pattern is not ours to clear.
+%% The functions whose pattern is still as it was set here. Patterns of other tools are not cleared.
 ours() ->
-    maps:from_list([{Mfa, Spec} || {Mfa, Spec} <- persisted(dyntrace_settings:get(patterns, [])),
+    maps:from_list([{Mfa, Spec} || {Mfa, Spec} <- dyntrace_settings:get(patterns, []),
                                    erlang:trace_info(Mfa, match_spec) =:=
                                        {match_spec, dyntrace_trace_pattern:as_returned(Spec)}]).
-
-%% Earlier versions set the same match specification for all functions.
-persisted({Spec, Mfas}) -> [{Mfa, Spec} || Mfa <- Mfas];
-persisted(Specs) -> Specs.
 
 has_pattern(Mfa) ->
     erlang:trace_info(Mfa, traced) =/= {traced, false}.
@@ -222,7 +224,7 @@ is_traced(global, Pattern) ->
 
 %% -- Messages -----------------------------------------------------------------------------
 
-%% Persisted first, the one before included: see functions/2.
+%% Persisted first, together with the previous pattern, as in functions/2.
 messages(global, Event, Spec) ->
     Ours = of_event(Event),
     case of_messages(global, Event, Spec) of
@@ -239,7 +241,7 @@ messages(global, Event, Spec) ->
 as_given(none) -> true;
 as_given(Spec) -> Spec.
 
-%% Without a match specification the VM shows `true'.
+%% Without a match specification the VM returns `true'.
 of_messages(global, Event, Spec) ->
     case erlang:trace_info(Event, match_spec) of
         {match_spec, true} -> none;

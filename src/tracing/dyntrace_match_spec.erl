@@ -1,10 +1,10 @@
-%% @private Match specifications that users give: of messages that are sent or received, and of calls.
+%% @private User-supplied match specifications of sent messages, received messages and calls.
 %%
-%% The VM evaluates them inside the traced process, before it asks the tracer. So they are checked when they are
-%% given. Actions that would change what is traced, or the process itself, are not allowed.
+%% The VM evaluates them inside the traced process, before it calls the tracer. So they are checked when they are
+%% configured. Actions that would change the tracing or the process itself are not allowed.
 -module(dyntrace_match_spec).
 
--export([problem/2, for_messages/3, with_senders/1, of_calls/2]).
+-export([problem/2, for_messages/3, of_calls/2]).
 
 -export_type([match_spec/0, subject/0]).
 
@@ -14,19 +14,19 @@
 
 -define(MAX_CLAUSES, 100).
 
-%% In words. To compile deep guards takes the VM a time that grows with their square.
+%% In words. The VM compiles deep guards in quadratic time.
 -define(MAX_SIZE, 10000).
 
-%% Actions that change what is traced, or the process, or that print.
+%% Actions that change the tracing or the process, or that print.
 -define(REFUSED, [trace, enable_trace, disable_trace, silent, set_seq_token, set_tcw, process_dump, display]).
 
-%% The VM has them for calls only.
+%% The VM supports them for calls only.
 -define(OF_CALLS, [caller, caller_line, current_stacktrace]).
 
-%% These make events of returns and exceptions. Enabled probes decide whether they are required.
+%% These cause events of returns and exceptions. Enabled probes determine whether they are required.
 -define(RETURNS, [{return_trace}, {exception_trace}]).
 
-%% Why the match specification can't be used, or `none'.
+%% Why the match specification is invalid, or `none'.
 -spec problem(subject(), term()) -> none | string().
 problem(Subject, Spec) ->
     first([fun() -> too_large(Spec) end, fun() -> bad_form(Spec) end, fun() -> refused(Subject, Spec) end,
@@ -57,7 +57,7 @@ is_clauses([Clause | Clauses], More) when More > 0 ->
 is_clauses(_, _) ->
     false.
 
-%% is_list/1 is true of improper lists, length/1 of none.
+%% is_list/1 is true for improper lists; length/1 fails for them.
 is_clause({_, Guards, Body}) when length(Guards) >= 0, length(Body) >= 0 -> true;
 is_clause(_) -> false.
 
@@ -102,7 +102,7 @@ elements(send) -> "two elements, [Receiver, Message]";
 elements('receive') -> "three elements, [Node, Sender, Message]";
 elements({calls, Arity}) -> text("~b elements, the arguments", [Arity]).
 
-%% The empty list of arguments matches few heads. Without the actions above, those that match do nothing.
+%% The empty list of arguments matches few heads. Without the actions above, a clause that matches has no effect.
 not_compiled(Spec) ->
     try erlang:match_spec_test([], Spec, trace) of
         {ok, _, _, _} -> none;
@@ -114,7 +114,7 @@ not_compiled(Spec) ->
 text(Format, Args) ->
     lists:flatten(io_lib:format(Format, Args)).
 
-%% The match specification of messages, if one is required: the configured one, and the senders'.
+%% The match specification of messages, if one is required: the configured one, combined with that of the senders.
 -spec for_messages(send | 'receive', dyntrace_trace_flags:required(), dyntrace_config:config()) ->
           none | match_spec().
 for_messages(Event, #{processes := Flags, senders := Senders}, Config) ->
@@ -126,7 +126,7 @@ for_messages(Event, #{processes := Flags, senders := Senders}, Config) ->
         {true, Spec, true} -> with_senders(Spec)
     end.
 
-%% The same, with the sender of each message as the result. A clause that has a result of its own keeps it.
+%% The same, with the sender of each message as the result. A clause that already has a result keeps it.
 -spec with_senders(match_spec()) -> match_spec().
 with_senders(Spec) ->
     [{Head, Guards, case lists:any(fun is_result/1, Body) of

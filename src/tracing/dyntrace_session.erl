@@ -1,6 +1,6 @@
-%% @private Trace flags and patterns from OTP 27 on: in a trace session of the application's own, which does not affect
-%% other tracers. It lives from the first consumer until the worker ends: to destroy a session, the VM signals every
-%% process. The sessions of killed workers are found by their name.
+%% @private Trace flags and patterns from OTP 27 on: in a separate trace session, which does not affect other tracers.
+%% It exists from the first consumer until the worker ends: to destroy a session, the VM signals every process. The
+%% sessions of killed workers are found by name.
 -module(dyntrace_session).
 -behaviour(dyntrace_tracing).
 
@@ -37,13 +37,13 @@ close(Session) ->
 clear_leftover() ->
     close_all(?NAME).
 
-%% Closes the sessions of this name: those of killed workers.
+%% Closes all sessions of this name, which belong to killed workers.
 -spec close_all(Name :: atom()) -> ok.
 close_all(Name) ->
     lists:foreach(fun(Session) -> close(Session) end,
                   [Session || Session <- apply(trace, session_info, [all]), has_name(Name, Session)]).
 
-%% For a session as trace:session_info/1 returns it: {Name, Id}.
+%% Takes a session as returned by trace:session_info/1: {Name, Id}.
 -spec is_ours(term()) -> boolean().
 is_ours(Session) ->
     has_name(?NAME, Session).
@@ -51,7 +51,7 @@ is_ours(Session) ->
 has_name(Name, Session) ->
     is_tuple(Session) andalso element(1, Session) =:= Name.
 
-%% Any process can destroy a session that session_info/1 lists.
+%% The session may be gone: any process can destroy a session that session_info/1 lists.
 is_open(Session) ->
     try apply(trace, info, [Session, new_processes, flags]) of
         {flags, _} -> true
@@ -59,7 +59,7 @@ is_open(Session) ->
         error:badarg -> false
     end.
 
-%% No other tool sets or clears flags of our session.
+%% Constant: other tools do not change the flags of our session.
 snapshot(_Session, _Kind) ->
     ours.
 
@@ -87,7 +87,7 @@ switch(Trace, Clear, Set) ->
     _ = [Trace(true, Set) || Set =/= []],
     ok.
 
-%% What is set already stays: each call waits for all schedulers, 20 ms on a busy node.
+%% Patterns that are already set are skipped: each call waits for all schedulers, 20 ms on a busy node.
 functions(Session, Patterns) ->
     lists:foreach(fun({Mfa, MatchSpec}) -> apply(trace, function, [Session, Mfa, MatchSpec, [local]]) end,
                   [{Mfa, MatchSpec}
@@ -109,7 +109,7 @@ pattern(Function, Session, MatchSpec) ->
     _ = apply(trace, Function, [Session, MatchSpec, []]),
     ok.
 
-%% No other tool sets or clears match specifications of our session.
+%% Constant: other tools do not change the match specifications of our session.
 of_messages(_Session, _Event, _MatchSpec) ->
     ours.
 

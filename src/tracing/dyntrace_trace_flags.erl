@@ -1,5 +1,5 @@
-%% @private The trace flags that enabled probes require, the other tracing, and the sources: a function of the catalogue
-%% alone.
+%% @private The trace flags, the other tracing and the sources that enabled probes require. They depend only on the
+%% catalogue.
 -module(dyntrace_trace_flags).
 
 -export([none/0, table/1, for_enabled/2, all/1, tracer/0]).
@@ -11,18 +11,18 @@
 
 -type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), files := boolean(),
                       seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()]}.
-%% `processes', `ports': their trace flags, sorted, as `sources' are. `calls': of the configured functions. `files':
-%% whether the functions of files are traced. `senders': whether received messages must come
-%% with their senders.
+%% `processes', `ports': their trace flags, sorted; `sources' are sorted, too. `calls': for the configured functions.
+%% `files': whether the file functions are traced. `senders': whether received messages must include their senders.
 
 -type table() :: #{Probe :: atom() => required()}.
 
+%% No requirements.
 -spec none() -> required().
 none() ->
     #{processes => [], ports => [], calls => none, files => false, seq_trace => false, senders => false, sources => []}.
 
-%% The application's tracer. Its state makes it another tracer, for the VM, than {dyntrace, []}, which users set by
-%% hand.
+%% The application's tracer. Because of its state, the VM distinguishes it from {dyntrace, []}, which users set
+%% themselves.
 -spec tracer() -> {module(), atom()}.
 tracer() ->
     {dyntrace, dyntrace_autotracer}.
@@ -32,7 +32,7 @@ tracer() ->
 all(process) -> [send, 'receive', procs, call, running, exiting, garbage_collection];
 all(port) -> [send, 'receive', ports, running_ports, exiting].
 
-%% What each allowed probe requires. The table is made once per configuration, since the catalogue does not change.
+%% The requirements of each allowed probe. The table is made once per configuration, because the catalogue is constant.
 -spec table(all | [atom()]) -> table().
 table(Allowed) ->
     maps:from_list([{Name, for_probe(Probe)} || Probe = #{name := Name} <- dyntrace:probes(),
@@ -48,7 +48,7 @@ for_probe(Probe = #{name := Name, events := Fed, asks := Asked}) ->
       seq_trace => lists:keymember(seq_trace, 1, Events),
       senders => Name =:= message_delivery}.
 
-%% What these probes require together. A labeled probe has no events, and is not in the table by its name with a label.
+%% The combined requirements of these probes. A labeled probe has no events; its name with a label is not in the table.
 -spec for_enabled([dyntrace:listener()], table()) -> required().
 for_enabled(Probes, Table) ->
     lists:foldl(fun(#{name := Name}, Required) -> both(maps:get(Name, Table, none()), Required) end, none(), Probes).
@@ -65,8 +65,8 @@ both(#{processes := Processes, ports := Ports, calls := Calls, files := Files, s
       senders => Senders orelse Senders2,
       sources => lists:umerge(Sources, Sources2)}.
 
-%% The source of the events themselves; of a port's name and owner, which the probe shows if it asks for other events of
-%% ports; and of what is a BIF or a NIF, by which the provider erlang tells calls apart.
+%% The source of the events themselves; the source of port names and owners, if the probe asks for other events of
+%% ports; and the source of the lists of BIFs and NIFs, by which the provider erlang distinguishes calls.
 sources(Probe = #{provider := Provider, events := Events, asks := Asks}) ->
     [maps:get(source, Probe) || is_map_key(source, Probe)]
         ++ [ports || #{group := ports} <- Asks]
@@ -90,7 +90,7 @@ flags(_, _) -> [].
 exiting(Tag) ->
     [exiting || lists:member(Tag, [in_exiting, out_exiting, out_exited, any])].
 
-%% return_to is not required: each return would come twice.
+%% return_to is not required: each return would be reported twice.
 calls({call, call}) -> call;
 calls({call, return_from}) -> return;
 calls({call, exception_from}) -> exception;

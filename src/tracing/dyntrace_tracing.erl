@@ -1,17 +1,16 @@
-%% @private Switches tracing on and off, in six parts: match specifications of messages sent and of messages received,
+%% @private Switches tracing on and off, in six parts: match specifications of sent messages and of received messages,
 %% trace flags of processes, trace flags of ports, calls, sequential tracing.
 %%
-%% A part is set when what is required of it changes, or when the VM no longer shows it as it did after it was set:
-%% another tool has cleared it or has made it free, or code was loaded anew. Otherwise it is not set again. How flags
-%% and patterns are set differs between releases: {@link dyntrace_session} and {@link dyntrace_global} implement the
-%% callbacks below.
+%% A part is set when its requirements change, or when the VM's state differs from the state after it was set: another
+%% tool has cleared it or has released it, or code was reloaded. Otherwise it is not set again. How flags and patterns
+%% are set depends on the release: {@link dyntrace_session} and {@link dyntrace_global} implement the callbacks below.
 -module(dyntrace_tracing).
 
 -export([new/0, update/3, clear/1, close/1, clear_leftover/1, untraced/1, in_place/1, withheld/1]).
 
 -export_type([tracing/0]).
 
-%% Before OTP 27 the specs of seq_trace have no tracer modules.
+%% Before OTP 27 the specs of seq_trace lack tracer modules.
 -dialyzer({no_match, [system_tracer/0, set_system_tracer/2]}).
 
 -type part() :: event() | processes | ports | calls | seq_trace.
@@ -19,68 +18,68 @@
 -type event() :: send | 'receive'.
 
 -type change() :: {pid(), Clear :: all | [atom()], Set :: [atom()]}.
-%% The trace flags to clear and to set of a process.
+%% A process, and the trace flags to clear and to set.
 
 -export_type([change/0, event/0]).
 
 %%% -- The callbacks of dyntrace_session and dyntrace_global -----------------------------
 %%
-%% Clear and Set are the trace flags to clear and to set. The callbacks raise badarg where the VM does, unless said
+%% Clear and Set are the trace flags to clear and to set. The callbacks raise badarg where the VM does, unless stated
 %% otherwise.
 
 -type handle() :: term().
 
-%% Before the first flag is set.
+%% Called before the first flag is set.
 -callback open() -> handle().
 
 %% Whether the handle can still be used.
 -callback is_open(handle()) -> boolean().
 
-%% Clears all flags, the patterns of messages and of these functions; the handle stays open.
+%% Clears all flags, the message patterns and the patterns of these functions; the handle stays open.
 -callback clear(handle(), [dyntrace_trace_pattern:pattern()]) -> ok.
 
-%% After clear/2.
+%% Called after clear/2.
 -callback close(handle()) -> ok.
 
-%% Clears all that an earlier worker has set, whose handle is lost.
+%% Clears all tracing of an earlier worker, whose handle is lost.
 -callback clear_leftover() -> ok.
 
 %% A term that changes when another tool changes these flags or takes the tracer.
 -callback snapshot(handle(), process | port) -> term().
 
-%% Returns about how many processes are not traced, since they have another tracer.
+%% Returns the approximate number of processes that are not traced because they have another tracer.
 -callback processes(handle(), all | new | existing, Clear :: [atom()], Set :: [atom()]) ->
     Untraced :: non_neg_integer().
 
-%% For single processes; `all' clears every flag of ours. `taken': it has another tracer. `gone': it has exited.
-%% `unknown': it has not answered in time, and is unchanged. The processes answer at the same time. Raises nothing.
+%% For single processes; `all' clears all of our flags. `taken': the process has another tracer. `gone': it has exited.
+%% `unknown': it has not answered in time, and is unchanged. The processes are asked in parallel. Never raises.
 -callback named(handle(), [change()]) -> [{change(), set | taken | gone | unknown}].
 
 -callback ports(handle(), all | new | existing, Clear :: [atom()], Set :: [atom()]) -> ok.
 
-%% Sets the match specifications of these functions; `false' clears their patterns. If functions are in several
-%% patterns, the last one holds.
+%% Sets the match specifications of these functions; `false' clears their patterns. If several patterns match a
+%% function, the last one applies.
 -callback functions(handle(), [{dyntrace_trace_pattern:pattern(), boolean() | dyntrace_match_spec:match_spec()}]) -> ok.
 
 %% Sets the match specification of messages, in place of ours, unless another tool has set one; `none' clears ours.
 -callback messages(handle(), event(), none | dyntrace_match_spec:match_spec()) -> ok.
 
-%% The present match specification of messages: ours; that of another tool, which may be the same as this one; or none.
+%% The current match specification of messages: ours; that of another tool, which may equal this one (`same'); or none.
 -callback of_messages(handle(), event(), none | dyntrace_match_spec:match_spec()) -> ours | same | other | none.
 
 %% Whether the first function of the pattern is traced; `none': no loaded function matches.
 -callback is_traced(handle(), dyntrace_trace_pattern:pattern()) -> boolean() | none.
 
-%% Stops tracing the worker itself, so that its polling makes no events.
+%% Stops tracing the worker itself, so that its polling does not cause events.
 -callback exclude(handle(), pid()) -> ok.
 
 %%% -- State -----------------------------------------------------------------------------
 
 -record(tracing, {backend :: module(),
                   handle = none :: none | {open, handle()},
-                  %% What was required when the part was set, and what snapshot/4 then returned.
+                  %% The requirements when the part was set, and the result of snapshot/4 afterwards.
                   parts :: #{part() => {Required :: term(), Snapshot :: term()}},
-                  %% Of configured names: the processes that have them, and changes of those that have not answered.
+                  %% The processes with configured names, and the pending changes of those that have not answered.
                   named = [] :: [pid()],
                   pending = [] :: [change()],
                   functions = [] :: [dyntrace_trace_pattern:pattern()],
@@ -89,14 +88,15 @@
 
 -opaque tracing() :: #tracing{}.
 
-%% In this order: messages are traced with their match specification from the first one on.
+%% The order matters: the match specifications of messages are set before messages are traced.
 -define(PARTS, [send, 'receive', processes, ports, calls, seq_trace]).
 
-%% The modules that are called while something is traced. They are loaded before: on a busy node the code server takes
-%% long to answer.
+%% The modules that are called while something is traced. They are loaded before, because the code server is slow to
+%% reply on a busy node.
 -define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_match_spec,
                  dyntrace_gc_flag]).
 
+%% Also loads the modules that tracing calls.
 -spec new() -> tracing().
 new() ->
     _ = [code:ensure_loaded(Module) || Module <- ?CALLED],
@@ -111,7 +111,7 @@ nothing_set() ->
 none() ->
     maps:with(?PARTS, (dyntrace_trace_flags:none())#{send => none, 'receive' => none}).
 
-%% The functions of files are traced by patterns, as others are.
+%% The file functions are traced by patterns, like others.
 calls(#{calls := none, files := false}) -> none;
 calls(#{calls := Calls, files := Files}) -> {Calls, Files}.
 
@@ -124,7 +124,7 @@ backend() ->
         false -> dyntrace_global
     end.
 
-%% Sets the parts that differ from what is required. Returns the failures; the next call tries those parts again.
+%% Sets the parts that differ from the requirements. Returns the failures; the next call retries those parts.
 -spec update(tracing(), dyntrace_trace_flags:required(), dyntrace_config:config()) -> {tracing(), [Failure :: term()]}.
 update(Tracing, Required, Config) ->
     Messages = maps:from_list([{Event, dyntrace_match_spec:for_messages(Event, Required, Config)}
@@ -137,7 +137,7 @@ update(Tracing, Required, Config) ->
             update_parts(Opened#tracing{senders = maps:get(senders, Required)}, Parts, Config)
     end.
 
-%% Once: while nothing is required, the VM is not called.
+%% Clears once: while nothing is required, the VM is not called.
 cleared(Tracing) ->
     case is_clear(Tracing) of
         true -> Tracing;
@@ -179,14 +179,14 @@ update_part(Part, Required, Tracing = #tracing{parts = Parts}, Config) ->
             Set#tracing{parts = Parts#{Part => {Required, snapshot(Part, Required, Set, Config)}}}
     end.
 
-%% Tries the processes that have not answered again.
+%% Retries the processes that have not answered.
 retry(processes, Tracing = #tracing{pending = [_ | _]}) -> changed(Tracing);
 retry(_, Tracing) -> Tracing.
 
 old_required({Required, _Snapshot}) -> Required;
 old_required(unknown) -> unknown.
 
-%% The part's state is unknown after a failure: half of it may have been set.
+%% After a failure the state of the part is unknown: it may have been set partially.
 forget(Part, Tracing = #tracing{parts = Parts}) ->
     Tracing#tracing{parts = maps:remove(Part, Parts)}.
 
@@ -201,7 +201,7 @@ clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions
     ok = dyntrace_settings:put(tracing, false),
     (new(Backend))#tracing{handle = {open, Handle}}.
 
-%% The same; the state must not be used afterwards.
+%% Clears and closes; the state must not be used afterwards.
 -spec close(tracing()) -> ok.
 close(Tracing) ->
     case clear(Tracing) of
@@ -209,7 +209,7 @@ close(Tracing) ->
         #tracing{backend = Backend, handle = {open, Handle}} -> Backend:close(Handle)
     end.
 
-%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear where dyntrace_settings has no
+%% Clears the flags and patterns of a worker that was killed. Unknown: whether to clear if dyntrace_settings has no
 %% entry.
 -spec clear_leftover(Unknown :: boolean()) -> ok.
 clear_leftover(Unknown) ->
@@ -223,7 +223,7 @@ clear_leftover(Unknown) ->
             ok
     end.
 
-%% About how many processes are not traced, since they have another tracer.
+%% The approximate number of processes that are not traced because they have another tracer.
 -spec untraced(tracing()) -> non_neg_integer().
 untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
@@ -239,15 +239,15 @@ in_place(#tracing{parts = Parts, senders = Senders}) ->
 in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
 in_place(_, {Required, _}) -> Required.
 
-%% The match specifications that another tool keeps from being set.
+%% The match specifications that cannot be set because of another tool.
 -spec withheld(tracing()) -> #{event() => Why :: string()}.
 withheld(#tracing{parts = Parts}) ->
-    maps:from_list([{Event, "another tracer has set a match specification, which is the whole node's before OTP 27"}
+    maps:from_list([{Event, "another tracer has set a match specification; before OTP 27 there is one per node"}
                     || {Event, {_, other}} <- maps:to_list(maps:with([send, 'receive'], Parts))]).
 
 %% -- The parts -------------------------------------------------------------------------
 
-%% What the VM shows of a part. For a part that is not required the VM is not called.
+%% The VM's state of a part. For a part that is not required the VM is not called.
 snapshot(_, None, _, _) when None =:= []; None =:= none; None =:= false ->
     nothing;
 snapshot(processes, _, #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Which}) ->
@@ -273,8 +273,8 @@ set(processes, Old, New, Tracing = #tracing{named = Before}, #{processes := Name
     Changes = [{Pid, all, []} || Pid <- Before -- Now] ++ [{Pid, to_clear(process, Old, New), New} || Pid <- Now],
     changed(Tracing#tracing{named = Now, untraced = 0, pending = Changes});
 set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handle}}, #{processes := Which}) ->
-    %% The worker has the flags of all until it clears its own. It runs then, and of that run no end would be told. A
-    %% sensitive process makes no trace events.
+    %% The worker has the flags of all processes until it clears its own. It runs meanwhile, and the end of that run
+    %% would not be traced. A sensitive process makes no trace events.
     Sensitive = process_flag(sensitive, true),
     try
         Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
@@ -313,13 +313,13 @@ changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending =
 to_clear(Kind, unknown, New) -> dyntrace_trace_flags:all(Kind) -- New;
 to_clear(_, Old, New) -> Old -- New.
 
-%% The processes that have one of the names, without the worker.
+%% The processes that have one of the names, except the worker.
 with_name(Names) ->
     lists:usort([Pid || Name <- Names, Pid <- [whereis(Name)], is_pid(Pid), Pid =/= self()]).
 
 %% -- Sequential tracing ----------------------------------------------------------------
 
-%% The system tracer of another tool stays until that tool clears it.
+%% The system tracer of another tool is not replaced until that tool clears it.
 set_system_tracer(true, none) -> _ = seq_trace:set_system_tracer(dyntrace_trace_flags:tracer()), ok;
 set_system_tracer(false, ours) -> _ = seq_trace:set_system_tracer(false), ok;
 set_system_tracer(_, _) -> ok.

@@ -1,13 +1,9 @@
 %% The application is permanent in a node's boot file, but can't work: the node runs, the log has one error, and
-%% `info/0` tells the reason. Also: OTP's module, or a module without a file, is loaded before this one.
+%% `info/0' gives the reason. Other cases load OTP's module, or a module without a file, before this one.
 -module(start_SUITE).
 
--include_lib("common_test/include/ct.hrl").
 -include_lib("kernel/include/file.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 3}}].
@@ -16,7 +12,7 @@ all() ->
     [library_missing, library_noexec, library_of_another_machine, library_comes_back, module_missing, config_refused,
      otp_module_only, otp_module_first, cover_compiled, library_replaced].
 
-%% Each test has a boot file, and a copy of the application in a folder that is not named like the application.
+%% Each test has a boot file, and a copy of the application in a folder whose name is not the application's.
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     Dir = filename:join(Folder, "traces"),
@@ -25,8 +21,7 @@ init_per_testcase(Test, Config) ->
     {0, _} = test_shell:run("cp -RL '~ts/ebin' '~ts/priv' '~ts'", [Built, Built, Dir]),
     [{folder, Folder}, {dir, Dir}, {boot, boot(Folder, Dir)} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 %% OTP's runtime_tools, if installed, is before this application, and embedded mode loads its module first.
 boot(Folder, Dir) ->
@@ -73,7 +68,7 @@ library_of_another_machine(Config) ->
     {0, _} = test_shell:run("~s -shared -o '~ts' -x c /dev/null", [CC, library(Config)]),
     can_not_work(start(Config), [library(Config), "built for another machine?"], Config).
 
-%% OTP's module is loaded, or none.
+%% OTP's module is loaded, or no module at all.
 module_missing(Config) ->
     {0, _} = test_shell:run("cd '~ts' && rm ebin/dyntrace.beam priv/beam/dyntrace.beam", [?config(dir, Config)]),
     Node = start(Config),
@@ -82,7 +77,7 @@ module_missing(Config) ->
     is_running(Node),
     test_node:stop(Node).
 
-%% One error in the log contains all Parts, and so does info/0. Nothing is traced, and no call raises.
+%% One error in the log has all Parts, and so has info/0. Nothing is traced, and no call raises an exception.
 can_not_work(Node, Parts, Config) ->
     is_running(Node),
     [Error] = errors(Node, Config),
@@ -102,7 +97,7 @@ is_running(Node) ->
     ?assert(lists:keymember(dyntrace, 1, peer:call(Node, application, which_applications, []))),
     ?assertEqual(undefined, peer:call(Node, erlang, whereis, [dyntrace_autotracer])).
 
-%% After the cause is removed, loading the module and following is enough.
+%% Once the cause is removed, it is enough to load the module and to follow.
 library_comes_back(Config) ->
     ok = file:rename(library(Config), library(Config) ++ ".away"),
     Node = start(Config),
@@ -113,7 +108,7 @@ library_comes_back(Config) ->
     ?assertMatch(#{following := #{processes := []}}, peer:call(Node, dyntrace, info, [])),
     test_node:stop(Node).
 
-%% Only this prevents its start.
+%% Only the configuration prevents the start.
 config_refused(Config) ->
     Node = start(#{args => ["-boot", "start_clean", "-pa", filename:join(?config(dir, Config), "ebin"), "-dyntrace",
                             "budget", "none"]}, Config),
@@ -121,7 +116,7 @@ config_refused(Config) ->
                  peer:call(Node, application, ensure_all_started, [dyntrace])),
     test_node:stop(Node).
 
-%% -- Other modules of that name ------------------------------------------------------------------
+%% -- Other modules named dyntrace ------------------------------------------------------------------
 
 %% README's first command fails with OTP's module, which the VM accepts as a tracer. The second command finds this
 %% module behind OTP's on the code path, or reports that it is missing.
@@ -141,7 +136,7 @@ otp_module_only(Config) ->
     works(Behind, Config),
     test_node:stop(Behind).
 
-%% The library is found beside this module, whatever the folder's name, and never in runtime_tools.
+%% The library is found beside this module, regardless of the folder's name, and never in runtime_tools.
 otp_module_first(Config) ->
     test_require:tool(not has_runtime_tools() andalso "erlang-runtime-tools is not installed", []),
     Node = start(Config),
@@ -150,7 +145,7 @@ otp_module_first(Config) ->
     ?assertMatch({match, _},
                  re:run(log(Node, Config),
                         "dyntrace: loaded .*/traces/ebin/dyntrace.beam in place of .*/runtime_tools-")),
-    %% Loaded again by its name, which the code path has twice.
+    %% Reloads the module by its name, which is on the code path twice.
     {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
     works(Node, Config),
     test_node:stop(Node).
@@ -160,7 +155,7 @@ works(Node, Config) ->
     ?assertMatch(#{library := Library, backends := #{usdt := available}, following := #{}},
                  peer:call(Node, dyntrace, info, [])).
 
-%% A tool has loaded modules of the application, which have no file then.
+%% A tool has loaded modules of the application; these have no file.
 cover_compiled(Config) ->
     Ebin = filename:join(?config(dir, Config), "ebin"),
     Node = start(#{args => ["-boot", "start_clean", "-pa", Ebin, "-pa", filename:dirname(code:which(cover))]}, Config),
@@ -168,14 +163,14 @@ cover_compiled(Config) ->
      || Module <- [dyntrace, dyntrace_app, dyntrace_module]],
     ?assertEqual({ok, [dyntrace]}, peer:call(Node, application, ensure_all_started, [dyntrace])),
     works(Node, Config),
-    %% It does not replace the module that the tool counts with.
+    %% The application does not replace the module that the tool uses for counting.
     ?assertEqual({file, cover_compiled}, peer:call(Node, code, is_loaded, [dyntrace])),
     test_node:stop(Node).
 
-%% -- Built again ---------------------------------------------------------------------------------
+%% -- Rebuilt -------------------------------------------------------------------------------------
 
-%% As `make` does while a node runs: the path has a new file, which the node has not mapped. info/0 reports that until
-%% the module is loaded again.
+%% `make' replaces the library while a node runs: the path has a new file, which the node has not mapped. info/0 reports
+%% that until the module is loaded again.
 library_replaced(Config) ->
     Node = start(Config),
     works(Node, Config),
@@ -183,7 +178,7 @@ library_replaced(Config) ->
          {0, _} = test_shell:run("cp '~ts' '~ts.new' && mv '~ts.new' '~ts'", lists:duplicate(4, library(Config))),
          ?assertNot(is_mapped(Node, Config)),
          #{backends := #{usdt := {missing, Why}}} = peer:call(Node, dyntrace, info, []),
-         ?assertMatch({_, _}, binary:match(Why, <<"load the module again">>)),
+         ?assertMatch({_, _}, binary:match(Why, <<"reload the module">>)),
          [begin
               {module, dyntrace} = peer:call(Node, c, l, [dyntrace]),
               works(Node, Config),
@@ -200,7 +195,7 @@ is_mapped(Node, Config) ->
     {ok, #file_info{inode = Number}} = file:read_file_info(library(Config)),
     lists:member(Number, mapped(Node)).
 
-%% The inodes of the mapped files of this name.
+%% The inodes of the mapped files with this name.
 mapped(Node) ->
     {0, Lines} = test_shell:run("awk '/ r-xp .*\\/priv\\/dyntrace.so/ { print $5 }' /proc/~s/maps",
                                 [test_node:os_pid(Node)]),
@@ -211,7 +206,7 @@ mapped(Node) ->
 start(Config) ->
     start(#{}, Config).
 
-%% With a log of its own: one line per event, which begins with the level.
+%% Starts a node with its own log: one line per event, beginning with the level.
 start(Options, Config) ->
     Handler = {handler, default, logger_std_h, #{config => #{file => log_file(Config)},
                                                  formatter => {logger_formatter,

@@ -1,11 +1,7 @@
 %% An appup loads another version of the library into a node under load, with consumers attached before and after.
 -module(upgrade_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(NEXT, "99.0.0").
 -define(MESSAGES, 200).
@@ -18,17 +14,16 @@ all() ->
 
 %% Two builds in one folder, as releases have them.
 init_per_suite(Config) ->
-    %% Not in the suite's own folder, since bpftrace can't read a path with an @.
+    %% Not in the suite's own folder, because bpftrace can't read a path with an @.
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-upgrade-" ++ os:getpid()),
-    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(test_shell:project(), "src/dyntrace.app.src")),
-    This = proplists:get_value(vsn, Keys),
+    This = test_shell:version(),
     Dirs = [{Version, build(Version, This, Folder)} || Version <- [This, ?NEXT]],
     test_require:tool(test_bpftrace:missing(), [{folder, Folder}, {this, This}, {dirs, Dirs} | Config]).
 
 end_per_suite(Config) ->
     ok = file:del_dir_r(?config(folder, Config)).
 
-%% This build, in files of its own, with that version.
+%% A copy of this build with that version.
 build(Version, This, Folder) ->
     Dir = filename:join([Folder, "lib", "dyntrace-" ++ Version]),
     Built = filename:dirname(filename:dirname(code:which(dyntrace))),
@@ -43,7 +38,7 @@ build(Version, This, Folder) ->
 packed(Dir) ->
     filename:join([filename:dirname(filename:dirname(Dir)), "packed", filename:basename(Dir)]).
 
-%% Configured by the command line: another version's application does not have settings that were made by hand.
+%% Configured by the command line, because the application of another version does not have settings made by hand.
 init_per_testcase(Test = up_and_down_packed, Config) ->
     start(Test, [{dirs, [{Version, packed(Dir)} || {Version, Dir} <- ?config(dirs, Config)]} | Config]);
 init_per_testcase(Test, Config) ->
@@ -81,7 +76,7 @@ up_and_down_followed(Config) ->
 up_and_down_packed(Config) ->
     up_and_down_followed(Config).
 
-%% Tracing that was set by hand stays: the VM calls the new code.
+%% Tracing that was set by hand stays, and the VM calls the new code.
 up_and_down_by_hand(Config) ->
     up_and_down(fun() -> test_trace:trace(all, true, [send, {tracer, dyntrace, []}]) end, Config).
 
@@ -110,7 +105,7 @@ not_started(Config) ->
 
 %% -- Helpers ---------------------------------------------------------------------------------
 
-%% All modules are of that version, and a consumer that attaches to its library receives every event.
+%% All modules have that version, and a consumer that attaches to its library receives every event.
 numbered_at(Which, Config) ->
     is_at(Which, Config),
     Consumer = attach(Which, Config),
@@ -135,7 +130,7 @@ attach(Which, Config) ->
                     fun() -> Flags = test_autotracer:traced(new, Config), lists:member(send, Flags) orelse Flags end),
     Consumer.
 
-%% Each message arrives, from a new process.
+%% Each message of a new process arrives.
 numbered(Consumer, Config) ->
     Sink = ?config(sink, Config),
     Texts = call(Config, fun() ->

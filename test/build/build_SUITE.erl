@@ -1,29 +1,26 @@
 %% Builds the library with each compiler, and the application without rebar3; checks the messages about missing headers.
 -module(build_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
     [cc, clang, arm64, without_rebar3, in_the_root, no_nif_header, no_compiler, no_sdt_header, no_viewer,
-     missing_packages, line_length, column_limit, includes, circles].
+     missing_packages, lines_checked, column_limit, includes, circles].
 
 %% Each test has a copy of the sources.
 init_per_testcase(Test, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Test)),
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer '~ts'", [test_shell:project(), Folder]),
+    %% The viewer reads tables of the host command.
+    {0, _} = test_shell:run("cd '~ts' && cp -R --parents c_src viewer priv/python/dyntrace_command/common '~ts'",
+                            [test_shell:project(), Folder]),
     {0, _} = test_shell:run("cd '~ts' && rm -rf c_src/obj viewer/obj", [Folder]),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 cc(Config) -> builds("cc", Config).
 clang(Config) -> builds("clang", Config).
@@ -31,12 +28,14 @@ clang(Config) -> builds("clang", Config).
 %% Without the project's Makefile: the library works, and each probe has exactly one site.
 builds(CC, Config) ->
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
-    {0, _} = make("CC=" ++ CC, Config),
+    %% The sites depend on the optimizer. The viewer only has to compile.
+    {0, _} = test_shell:run("cd '~ts' && make -C c_src CC=~s && make -C viewer CC=~s CFLAGS=-O0",
+                            [?config(folder, Config), CC, CC]),
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
 
-%% With a cross compiler and this machine's headers. Of LTTng's library there is only a stub.
+%% With a cross compiler and this machine's headers. LTTng's library is replaced by a stub.
 arm64(Config) ->
     CC = "aarch64-linux-gnu-gcc",
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", Config),
@@ -54,32 +53,36 @@ arm64(Config) ->
                              "Semaphore: 0x0*[1-9a-f]\\w+\\s+Arguments: (.*)",
                              [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort([Name || [Name, _] <- Listed])),
-    %% Each operand has a size, and is a register or memory that a register points to. That of a row is its number.
+    %% Each operand has a size, and is a register, memory at a register, or, for a probe array, the number.
     [?assertMatch({match, _}, re:run(Arguments, "^(-?[48]@(\\d+|[wx]\\d+|\\[x\\d+(, \\d+)?\\]) ?)+$"), Name)
      || [Name, Arguments] <- Listed].
 
 %% Without rebar3, `make' builds the same files as rebar3, in the same folders. The demo does not require rebar3.
 without_rebar3(Config) ->
     Folder = ?config(folder, Config),
-    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv Makefile rebar.config '~ts' && rm -f '~ts'/priv/*.so",
-                            [test_shell:project(), Folder, Folder]),
-    %% With ccache, if it is there: the same sources were compiled before.
+    {0, _} = test_shell:run("cd '~ts' && cp -R src tools priv scripts Makefile rebar.config '~ts' && "
+                            "cd '~ts' && rm -rf priv/*.so priv/bpftrace", [test_shell:project(), Folder, Folder]),
+    %% With ccache, if available, because the same sources were compiled before.
     {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/rebar3 && "
                             "PATH=$PWD/bin make CC=\"$(command -v ccache) cc\" 2>&1", [Folder]),
     Build = filename:join(Folder, "_build/default/lib/dyntrace"),
     Ebin = filename:dirname(code:which(dyntrace_app)),
     [?assertEqual(file:consult(filename:join(Ebin, File)), file:consult(filename:join([Build, "ebin", File])), File)
      || File <- ["dyntrace.app", "dyntrace.appup"]],
+    Scripts = fun(Project) -> [{filename:basename(File), file:read_file(File)}
+                               || File <- filelib:wildcard(Project ++ "/priv/bpftrace/*.bt")]
+              end,
+    ?assertEqual(Scripts(test_shell:project()), Scripts(Folder)),
     ?assertEqual({ok, "../../../../priv"}, file:read_link(filename:join(Build, "priv"))),
     {0, Says} = test_shell:run("erl -noinput -pa '~ts/ebin' -eval '{ok, _} = application:ensure_all_started(dyntrace), "
                                "io:format(\"~~w ~~ts\", [dyntrace:available(), maps:get(library, dyntrace:info())]), "
                                "halt().'", [Build]),
     ?assertEqual(unicode:characters_to_binary(["true ", Build, "/priv/dyntrace.so"]), Says),
     {0, Needs} = test_shell:run("cd '~ts' && make --no-print-directory --just-print deps-demo", [Folder]),
-    ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\bbpftrace\\b")),
+    ?assertMatch({match, _}, re:run(Needs, "tools/deps .*\\berl\\b.*\\blttng\\b")),
     ?assertEqual(nomatch, re:run(Needs, "rebar3")).
 
-%% The project's folder is /dyntrace, as in a container. finish_ebin must take no other folder for its build.
+%% The project's folder is /dyntrace, as in a container. finish_ebin must not take another folder for its build.
 in_the_root(Config) ->
     Root = filename:join(?config(folder, Config), "root"),
     Build = Root ++ "/dyntrace/_build/default/lib/dyntrace",
@@ -106,21 +109,25 @@ no_nif_header(Config) ->
 no_compiler(Config) ->
     says("CC=no-such-compiler", <<"(Debian: gcc libc6-dev)">>, Config).
 
-%% Without USDT the library is built, with one line about that.
+%% Without USDT, the library is built, with one line that says so.
 no_sdt_header(Config) ->
     {0, Output} = make(without("sys/sdt.h", Config) ++ " VIEWER=no", Config),
     ?assertMatch([_], [Line
                        || Line <- lines(Output), binary:match(Line, <<"(Debian: systemtap-sdt-dev)">>) =/= nomatch]).
 
-%% `make lint' names each line that is longer than .editorconfig allows, in characters. Files that Git ignores and
-%% Markdown lines that can't be wrapped may be longer.
-line_length(Config) ->
+%% `make lint' names each line that is longer than .editorconfig allows, in characters, or ends in blanks. Files that
+%% Git ignores and Markdown lines that can't be wrapped may be longer.
+lines_checked(Config) ->
     Folder = filename:join(?config(folder, Config), "project"),
     {X, Y} = {lists:duplicate(21, $x), lists:duplicate(11, $y)},
     ok = filelib:ensure_path(Folder),
     ok = file:write_file(filename:join(Folder, "no_text"), <<16#ff, (list_to_binary(X))/binary>>),
-    Files = [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\n[*.{c,h}]\nmax_line_length = 10\n"
-                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"]},
+    Files = [{".editorconfig", ["root = true\n[*]\nmax_line_length = 20\ntrim_trailing_whitespace = true\n"
+                                "[*.{c,h}]\nmax_line_length = 10\n"
+                                "[{src/table.def,generated.md,.editorconfig}]\nmax_line_length = off\n"
+                                "[*.svg]\ntrim_trailing_whitespace = false\n"]},
+             {"blanks.md", ["short \n", "```sh\nshort\t\n```\n"]},
+             {"blanks.svg", "short \n"},
              {"exact.erl", lists:duplicate(20, 16#e9)},
              {"long.erl", ["short\n", lists:duplicate(21, 16#e9), "\nshort\n"]},
              {"src/long.c", [Y, "\n"]},
@@ -132,17 +139,19 @@ line_length(Config) ->
          ok = filelib:ensure_dir(filename:join(Folder, File)),
          ok = file:write_file(filename:join(Folder, File), unicode:characters_to_binary(Text))
      end || {File, Text} <- Files],
-    Check = filename:join(test_shell:project(), "tools/line_length"),
+    Check = filename:join(test_shell:project(), "tools/lines"),
     {1, Says} = test_shell:run("'~ts' '~ts'", [Check, Folder]),
-    ?assertEqual([<<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
+    ?assertEqual([<<"blanks.md:1: the line ends in blanks">>,
+                  <<"blanks.md:3: the line ends in blanks">>,
+                  <<"long.erl:2: the line has 21 characters, at most 20 are allowed">>,
                   <<"page.md:1: the line has 25 characters, at most 20 are allowed">>,
                   <<"page.md:8: the line has 23 characters, at most 20 are allowed">>,
                   <<"src/long.c:1: the line has 11 characters, at most 10 are allowed">>], lines(Says)),
-    [ok = file:delete(filename:join(Folder, File)) || File <- ["long.erl", "page.md", "src/long.c"]],
+    [ok = file:delete(filename:join(Folder, File)) || File <- ["blanks.md", "long.erl", "page.md", "src/long.c"]],
     ?assertEqual({0, <<>>}, test_shell:run("'~ts' '~ts'", [Check, Folder])).
 
-%% Without its libraries, the plugin of babeltrace2 is left out with a word, and nothing else is. None of it is in the
-%% library.
+%% Without its libraries, the babeltrace2 plugin is left out with a message, and everything else is built. The library
+%% contains nothing of the plugin.
 no_viewer(Config) ->
     {0, Says} = make("PKG_CONFIG=false 2>&1", Config),
     ?assertMatch({match, _}, re:run(Says, "dyntrace: building without the plugin of babeltrace2, no babeltrace2")),
@@ -159,7 +168,7 @@ column_limit(_) ->
                               [multiline, {capture, [1], binary}]),
     ?assertMatch({match, [Limit]}, re:run(Format, "^ColumnLimit: (\\d+)$", [multiline, {capture, [1], binary}])).
 
-%% A user who lacks packages, and may not install them, is told what to type, and nothing is begun.
+%% A user who lacks packages and may not install them gets the command to type, and nothing is started.
 missing_packages(Config) ->
     Bin = filename:join(?config(priv_dir, Config), "bin"),
     ok = filelib:ensure_path(Bin),
@@ -176,7 +185,7 @@ missing_packages(Config) ->
                     "pkg-config lttng-tools">>],
                  lines(Says)).
 
-%% A folder of C sources includes only from those before it.
+%% A folder of C sources includes only headers of folders before it.
 includes(Config) ->
     Sources = ?config(folder, Config),
     Program = filename:join(test_shell:project(), "tools/includes"),
@@ -197,18 +206,19 @@ includes(Config) ->
     {Status, Says} = Check(),
     ?assertNotEqual(0, Status),
     ?assertEqual([<<"c_src/catalogue/short.c:1: \"event.h\" is not a path from c_src">>,
-                  <<"c_src/elsewhere/new.c:1: it stands on none of the floors">>,
-                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, which comes after it">>,
-                  <<"c_src/text/back.h:2: c_src/text includes from c_src/sources, which comes after it">>,
-                  <<"viewer/flame/apart.c:2: \"text/text.h\" is not one of the doors of c_src: catalogue/event.h "
+                  <<"c_src/elsewhere/new.c:1: it is in no layer">>,
+                  <<"c_src/sources/last.def:1: c_src/sources includes from c_src/describe, "
+                    "which is in a higher layer">>,
+                  <<"c_src/text/back.h:2: c_src/text includes from c_src/sources, which is in a higher layer">>,
+                  <<"viewer/flame/apart.c:2: \"text/text.h\" is not a public header of c_src: catalogue/event.h "
                     "catalogue/probes.def ">>,
-                  <<"viewer/flame/apart.c:3: viewer/flame includes from viewer/sequence, which stands beside it">>,
-                  <<"viewer/flame/apart.c:4: \"model/parts.h\" is not one of the doors of viewer/model: "
+                  <<"viewer/flame/apart.c:3: viewer/flame includes from viewer/sequence, which is in the same layer">>,
+                  <<"viewer/flame/apart.c:4: \"model/parts.h\" is not a public header of viewer/model: "
                     "model/model.h ">>,
-                  <<"viewer/flame/hidden.c:1: viewer/flame includes from viewer/report, which stands beside it">>,
+                  <<"viewer/flame/hidden.c:1: viewer/flame includes from viewer/report, which is in the same layer">>,
                   <<"viewer/flame/hidden.c:2: \"stacks/../report/text.h\" is not a plain path">>], lines(Says)).
 
-%% Objects use others on the floors below alone, and one another in no circle.
+%% Objects use only objects of lower layers, and there are no cycles.
 circles(Config) ->
     Folder = ?config(folder, Config),
     Objects = ["obj/flame/a", "obj/flame/b", "obj/report/c", "obj/shared/d"],
@@ -235,7 +245,7 @@ circles(Config) ->
     {Missing, _} = Check(["obj/flame/none.o"]),
     ?assertNotEqual(0, Missing).
 
-%% A compiler that reports this header as missing when the Makefile asks for it.
+%% A compiler that reports this header as missing when the Makefile checks for it.
 without(Header, Config) ->
     CC = filename:join(?config(folder, Config), "cc"),
     ok = file:write_file(CC, ["#!/bin/sh\n"
@@ -248,14 +258,14 @@ without(Header, Config) ->
     ok = file:change_mode(CC, 8#755),
     "CC='" ++ CC ++ "'".
 
-%% make fails, with one line of dyntrace's own.
+%% make fails, with one line that dyntrace prints.
 says(Settings, What, Config) ->
     {Status, Output} = make(Settings, Config),
     ?assertNotEqual(0, Status),
     ?assertMatch([_], [Line || Line <- lines(Output), binary:match(Line, What) =/= nomatch,
                                binary:match(Line, <<"dyntrace: ">>) =/= nomatch]).
 
-%% The library, then the viewer.
+%% Builds the library, then the viewer.
 make(Settings, Config) ->
     test_shell:run("cd '~ts' && for folder in c_src viewer; do make --no-print-directory -C $folder ~ts || exit; done",
                    [?config(folder, Config), Settings]).

@@ -1,13 +1,9 @@
 %% Builds and runs each example as its README says: with dyntrace as a dependency, and in releases.
 -module(examples_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
-%% What the tests ask a running shop, in Erlang and in Elixir.
+%% The expressions that the tests evaluate in a running shop, in Erlang and in Elixir.
 -define(ASKED,
         "io:format(\"answers ~~w ~~w ~~ts~~n\", "
         "[dyntrace:available(), shop:order(<<\"apple\">>), maps:get(library, dyntrace:info())])").
@@ -18,9 +14,9 @@ suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [first_step_rebar3, first_step_mix, {group, rebar3}, mix, mix_release, plain, demo, demo_verbose, demo_by_lttng].
+    [first_step_rebar3, first_step_mix, {group, rebar3}, mix, mix_release, plain, demo, demo_verbose].
 
-%% They have one build.
+%% These cases share one build.
 groups() ->
     [{rebar3, [], [rebar3, rebar3_release, rebar3_release_without_erts, rebar3_release_without_runtime_tools]}].
 
@@ -41,30 +37,31 @@ init_per_testcase(Test, Config) ->
 end_per_testcase(_, Config) ->
     {0, _} = test_shell:run("chmod -R u+w '~ts' && rm -rf '~ts'", [?config(own, Config), ?config(own, Config)]).
 
-%% The first steps make the libraries, too. The demo and the plain example are run by this build.
+%% The first steps also make the libraries. The demo and the plain example run with this build.
 with_sources(Test, Folder, Config) when Test =:= first_step_rebar3; Test =:= first_step_mix ->
-    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer src tools priv rebar.config examples '~ts' && cd '~ts' && "
-                            "rm -rf c_src/obj viewer/obj priv/*.so priv/babeltrace2/*.so priv/beam",
+    {0, _} = test_shell:run("cd '~ts' && cp -R c_src viewer scripts src tools priv rebar.config examples '~ts' && "
+                            "cd '~ts' && "
+                            "rm -rf c_src/obj viewer/obj priv/*.so priv/babeltrace2/*.so priv/bpftrace priv/beam",
                             [test_shell:project(), Folder, Folder]),
     [{folder, Folder} | Config];
 with_sources(Test, Folder, Config) when Test =:= mix; Test =:= mix_release ->
     ok = copy_built(Folder),
     [{folder, Folder} | Config];
-with_sources(Test, Folder, Config) when Test =:= plain; Test =:= demo; Test =:= demo_verbose; Test =:= demo_by_lttng ->
+with_sources(Test, Folder, Config) when Test =:= plain; Test =:= demo; Test =:= demo_verbose ->
     {0, _} = test_shell:run("cp -R '~ts/examples' '~ts'", [test_shell:project(), Folder]),
     [{folder, Folder} | Config];
 with_sources(_, _, Config) ->
     Config.
 
-%% The sources with their libraries, which make finds newer than the sources.
+%% Copies the sources with their libraries, which make must find newer than the sources.
 copy_built(Folder) ->
     ok = filelib:ensure_path(Folder),
-    {0, _} = test_shell:run("cd '~ts' && cp -a c_src viewer src tools priv rebar.config examples '~ts' && "
+    {0, _} = test_shell:run("cd '~ts' && cp -a c_src viewer scripts src tools priv rebar.config examples '~ts' && "
                             "rm -rf '~ts/priv/beam'", [test_shell:project(), Folder, Folder]),
     ok.
 
-%% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in its
-%% shell.
+%% A new project, with the line about _checkouts from README in its rebar.config. Runs README's first command in the
+%% project's shell.
 first_step_rebar3(Config) ->
     App = new_project("", Config),
     ok = file:write_file(filename:join(App, "rebar.config"), readme("^  dependency: `(\\{deps, .*\\}\\.)`")),
@@ -77,9 +74,10 @@ first_step_rebar3(Config) ->
                           "io:format(\"answers ~w 1 ~ts~n\", "
                           "[dyntrace:available(), maps:get(library, dyntrace:info())]), halt().\n"]),
     {0, Says} = rebar3_shell(App, 3),
+    ?assert(filelib:is_regular(filename:join(App, "_build/default/checkouts/dyntrace/priv/bpftrace/who_talks.bt"))),
     ?assert(has(Says, answers([App, "/_build/default/checkouts/dyntrace"])), Says).
 
-%% On OTP 25, rebar3's shell asks processes that may have ended meanwhile, and then ends itself, before any script runs.
+%% On OTP 25, rebar3's shell calls processes that may have ended meanwhile, and then ends before any script runs.
 rebar3_shell(App, Tries) ->
     {Status, Says} = Result = test_shell:run("cd '~ts' && rebar3 shell --script first.escript 2>&1", [App]),
     case has(Says, <<"script runs">>) of
@@ -134,7 +132,7 @@ rebar3_shop(Config) ->
     {0, _} = test_shell:run("cd '~ts' && mkdir -p _checkouts && ln -sfn ../../.. _checkouts/dyntrace", [Shop]),
     Shop.
 
-%% With the runtime system of the release, and with that of the machine. The release also has OTP's dyntrace. In
+%% Runs with the runtime system of the release and with that of the machine. The release also has OTP's dyntrace. In
 %% embedded mode that module is loaded first; the application replaces it, and logs that. The release is read-only.
 rebar3_release(Config) ->
     needs_runtime_tools(Config),
@@ -150,7 +148,7 @@ rebar3_release_without_runtime_tools(Config) ->
     rebar3_release("s/shop, runtime_tools, sasl/shop, sasl/", "$PWD", fun(_) -> false end, Config).
 
 rebar3_release(Edit, Root, IsReplaced, Config) ->
-    %% As the release's own script starts the runtime system below Root.
+    %% The release's own script starts the runtime system below Root in this way.
     Erl = ["env ROOTDIR=\"$PWD\" EMU=beam BINDIR=\"", Root, "/erts-", erlang:system_info(version), "/bin\" "
            "\"", Root, "/erts-", erlang:system_info(version), "/bin/erlexec\" -boot_var SYSTEM_LIB_DIR '",
            code:root_dir(), "/lib'"],
@@ -163,7 +161,7 @@ rebar3_release(Edit, Root, IsReplaced, Config) ->
          {0, Says} = test_shell:run("cd '~ts' && ERL_CRASH_DUMP_SECONDS=0 ~s -mode ~s "
                                     "-boot releases/1.0.0/start -config releases/1.0.0/sys "
                                     "-noinput -eval '" ?ASKED ", init:stop().' 2>&1", [Release, Erl, Mode]),
-         ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), {Mode, Says}),
+         ?assert(has(Says, answers([Release, "/lib/dyntrace-", test_shell:version()])), {Mode, Says}),
          ?assertEqual(IsReplaced(Mode), replaced(Says), {Mode, Says})
      end || Mode <- ["interactive", "embedded"]].
 
@@ -174,7 +172,7 @@ mix(Config) ->
     ?assert(has(Says, answers([Shop, "/_build/dev/lib/dyntrace"])), Says),
     ?assert(has(Says, <<"[{Shop, :_, :_}]">>), Says).
 
-%% The release runs in another folder, in embedded mode as its `start' does, without the sources, and read-only.
+%% The release runs in another folder, in embedded mode like its `start' command, without the sources, and read-only.
 mix_release(Config) ->
     needs_runtime_tools(Config),
     Shop = mix_shop(Config),
@@ -185,7 +183,7 @@ mix_release(Config) ->
     {0, Says} = test_shell:run("RELEASE_DISTRIBUTION=none RELEASE_TMP='~ts' RELEASE_BOOT_SCRIPT_CLEAN=start "
                                "ELIXIR_ERL_OPTIONS='-mode embedded' '~ts/bin/shop' eval '~ts' 2>&1",
                                [?config(folder, Config), Release, ?ASKED_IN_ELIXIR]),
-    ?assert(has(Says, answers([Release, "/lib/dyntrace-0.1.0"])), Says),
+    ?assert(has(Says, answers([Release, "/lib/dyntrace-", test_shell:version()])), Says),
     ?assert(replaced(Says), Says).
 
 mix_shop(Config) ->
@@ -202,62 +200,47 @@ plain(Config) ->
     {0, Says} = test_shell:run("'~ts/examples/plain/run' '~ts' 2>&1", [?config(folder, Config), Lib]),
     ?assertMatch([_, _, _], binary:split(Says, <<"available true\n">>, [global]), Says).
 
-%% As `make demo' runs it. The summary is made from the events, and agrees with the system's own count.
+%% Runs the demo like `make demo'. The summary is made from the events, and agrees with the system's own count.
 demo(Config) ->
-    test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("", Config),
-    told(Says),
+    check_summary(Says),
     %% The story has a bounded number of lines, and shows processes by name.
-    Told = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
-    ?assert(length(Told) > 50 andalso length(Told) < 150, length(Told)),
+    Story = [Line || Line <- binary:split(Says, <<"\n">>, [global]), re:run(Line, "^ *\\d+\\.\\d{3}  ") =/= nomatch],
+    ?assert(length(Story) > 50 andalso length(Story) < 150, length(Story)),
     [?assertMatch({match, _}, re:run(Says, Line), Line)
      || Line <- ["demo_customer -> demo_clerk: \\{'\\$gen_call',.*\\{order,\"tea\"\\}\\}\n",
                  "demo_gambler <[0-9.]+> crashes: \\{shutdown,bad_luck\\}\n",
-                 "demo_gambler <[0-9.]+> starts again, after \\d+ us\n"]].
+                 "demo_gambler <[0-9.]+> starts again, after \\d+ [um]s\n"]],
+    [?assert(filelib:is_regular(filename:join([?config(folder, Config), "_build/demo", File])), File)
+     || File <- ["demo.html", "demo.pftrace"]].
 
 demo_verbose(Config) ->
-    test_require:tool(test_bpftrace:missing(), Config),
     Says = demo("VERBOSE=1", Config),
-    told(Says),
-    [begin
-         {match, Lines} = re:run(Says, ["\n *\\d+\\.\\d{3}  ", Probe, " .*=(?=.*<)"], [global]),
-         ?assertMatch({match, _}, re:run(Says, io_lib:format("\n  ~s +~b\n", [Probe, length(Lines)])), Probe)
-     end || Probe <- ["process_spawn", "process_exit", "message_send", "message_receive", "function_call",
-                      "function_return", "gc_major_end"]].
-
-%% bpftrace does not work: it ends as bpftrace 0.27 does without a tracefs.
-demo_by_lttng(Config) ->
-    test_require:tool(test_lttng:tools_missing(), Config),
-    Folder = ?config(folder, Config),
-    {0, _} = test_shell:run("cd '~ts' && mkdir bin && ln -s /usr/bin/* bin && rm -f bin/bpftrace", [Folder]),
-    Bpftrace = filename:join(Folder, "bin/bpftrace"),
-    ok = file:write_file(Bpftrace, "#!/bin/sh\n"
-                                   "echo 'ERROR: Failed to open kernel function info: Error reading events from "
-                                   "/sys/kernel/tracing/available_events (No such file or directory)'\nexit 1\n"),
-    ok = file:change_mode(Bpftrace, 8#755),
-    Says = demo("PATH=\"$PWD/bin\"", Config),
-    ?assert(has(Says, <<"\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing\n">>)),
-    told(Says).
+    check_summary(Says),
+    {match, [Count]} = re:run(Says, "\n(\\d+) events\\. ", [{capture, all_but_first, list}]),
+    {match, Lines} = re:run(Says, "\n\\[\\d+\\.\\d{9}\\] .* org_erlang_dyntrace:", [global]),
+    ?assertEqual(list_to_integer(Count), length(Lines)).
 
 demo(Settings, Config) ->
-    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"]
-             || Module <- [dyntrace, dyntrace_demo, test_bpftrace]],
+    test_require:tool(test_require:first([fun test_lttng:tools_missing/0, fun test_viewer:missing/0]), Config),
+    Paths = [[" -pa '", filename:dirname(code:which(Module)), "'"] || Module <- [dyntrace, dyntrace_demo, test_lttng]],
     {0, Says} = test_shell:run("cd '~ts' && env ~s erl -noinput~ts -s dyntrace_demo main 2>&1",
                                [?config(folder, Config), Settings, Paths]),
     Says.
 
-told(Says) ->
+check_summary(Says) ->
     Number = fun(Pattern) ->
                      {match, [N]} = re:run(Says, Pattern, [{capture, all_but_first, list}]),
                      list_to_integer(N)
              end,
     Counted = [Number("own count: .*?(\\d+) " ++ What)
                || What <- ["orders", "rolls", "crashes", "ports", "connections"]],
-    ?assertEqual([8, 8, 2, 8, 8], Counted),
-    [?assertEqual(8, Number(Pattern), Pattern)
-     || Pattern <- ["clerk +answers in \\d+ us \\((\\d+) calls\\)\n", "customer +(\\d+) orders in .* live \\d+ us\n",
+    ?assertEqual([60, 60, 20, 60, 60], Counted),
+    [?assertEqual(60, Number(Pattern), Pattern)
+     || Pattern <- ["clerk +answers in \\d+ [um]s \\((\\d+) calls\\)\n",
+                    "customer +orders live \\d+ [um]s \\((\\d+) orders\\)\n",
                     "gambler +(\\d+) rolls, ", "typist +(\\d+) ports\n", "caller +(\\d+) connections\n"]],
-    ?assertMatch({match, _}, re:run(Says, "crashed twice: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
+    ?assertMatch({match, _}, re:run(Says, "crashed 20 times: \\{shutdown,bad_luck\\}; up again after \\d+ [um]s\n")).
 
 needs_runtime_tools(Config) ->
     test_require:tool(code:lib_dir(runtime_tools) =:= {error, bad_name} andalso

@@ -1,14 +1,10 @@
-%% The library as it is built where DTrace is native, by `dtrace -h' and `dtrace -G'. Here, SystemTap's `dtrace' does
-%% that: it makes the same macros, whose probes bpftrace reads.
+%% The library as it is built on systems with native DTrace, by `dtrace -h' and `dtrace -G'. Here, SystemTap's `dtrace'
+%% replaces it: it makes the same macros, and bpftrace can read their probes.
 -module(native_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
-%% DTrace for Linux has a command of this name too, in another folder.
+%% DTrace for Linux also has a command with this name, in another folder.
 -define(DTRACE, "/usr/bin/dtrace").
 
 suite() ->
@@ -17,7 +13,7 @@ suite() ->
 all() ->
     [providers, notes, exports, built_once, darwin, backends, all_together].
 
-%% A copy of the project, from which the cases on the node build more. Not in the suite's own folder, since bpftrace
+%% A copy of the project, in which the cases on the node build more. Not in the suite's own folder, because bpftrace
 %% can't read a path with an @.
 init_per_suite(Config) ->
     case missing() of
@@ -49,7 +45,7 @@ make(Settings, Config) ->
     test_shell:run("make --no-print-directory -C '~ts/c_src' DTRACE=" ?DTRACE " ~ts 2>&1",
                    [?config(folder, Config), Settings]).
 
-%% Each probe with the types of its arguments. D has names for ten.
+%% Each probe with the types of its arguments. D has names for at most ten.
 providers(Config) ->
     {ok, Text} = file:read_file(filename:join(?config(folder, Config), "c_src/obj/dyntrace_provider.d")),
     {match, Providers} = re:run(Text, "provider (\\w+) \\{\n(.*?)\\};\n",
@@ -84,7 +80,7 @@ built_once(Config) ->
     ?assertMatch({match, [[<<" -h ">>], [<<" -G ">>]]},
                  re:run(Again, "^" ?DTRACE " *( -[hG] )", [global, multiline, {capture, all_but_first, binary}])).
 
-%% Apple's linker makes the probes: there is a header, and no other object.
+%% Apple's linker makes the probes: there is a header, but no additional object.
 darwin(Config) ->
     {0, Commands} = make("--just-print --always-make SYSTEM=Darwin", Config),
     ?assertMatch([{_, _}, {_, _}, {_, _}, nomatch, nomatch],

@@ -1,12 +1,8 @@
-%% Releases from tarballs, by each tool that makes them: unpacked in another folder, while the folder of the build is
-%% not in its place. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
+%% Releases from tarballs, made by each release tool. They are unpacked in another folder while the build's folder is
+%% moved away. Each boots in both modes, has this module, and fires the probes that a consumer is attached to.
 -module(release_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(MODES, ["interactive", "embedded"]).
 
@@ -24,11 +20,10 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% The sources that a tool builds, with the project's libraries: examples_SUITE has each tool make these, too. Not in
-%% the suite's own folder, since bpftrace can't read a path with an @.
+%% The sources that a tool builds, with the project's libraries; in examples_SUITE, each tool makes these, too. Not in
+%% the suite's own folder, because bpftrace can't read a path with an @.
 init_per_group(Tool, Config) ->
     Work = filename:join(os:getenv("TMPDIR", "/tmp"), lists:concat(["dyntrace-release-", os:getpid(), "-", Tool])),
     Sources = filename:join(Work, "sources"),
@@ -39,7 +34,7 @@ init_per_group(Tool, Config) ->
 end_per_group(_, Config) ->
     ok = file:del_dir_r(?config(work, Config)).
 
-%% A folder to unpack.
+%% A folder to unpack into.
 init_per_testcase(_, Config) ->
     Release = filename:join(?config(work, Config), "release"),
     ok = filelib:ensure_path(Release),
@@ -51,7 +46,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Tests ---------------------------------------------------------------------------------
 
-%% It is also started by the release's own script, which names the node.
+%% The release is also started by its own script, which names the node.
 rebar3(Config) ->
     examples_SUITE:needs_runtime_tools(Config),
     rebar3("", Config),
@@ -107,7 +102,7 @@ systools(Others, Config) ->
     {0, _} = test_shell:run("cd '~ts' && rebar3 compile", [Sources]),
     Ebin = filename:join(Sources, "_build/default/lib/dyntrace/ebin"),
     Rel = filename:join(Sources, "shop"),
-    Apps = [{App, version(App)} || App <- [kernel, stdlib, sasl | Others]] ++ [{dyntrace, "0.1.0"}],
+    Apps = [{App, version(App)} || App <- [kernel, stdlib, sasl | Others]] ++ [{dyntrace, test_shell:version()}],
     ok = file:write_file(Rel ++ ".rel",
                          io_lib:format("~p.~n",
                                        [{release, {"shop", "1.0.0"}, {erts, erlang:system_info(version)}, Apps}])),
@@ -121,6 +116,9 @@ version(App) ->
 
 %% -- Helpers -------------------------------------------------------------------------------
 
+application_folder() ->
+    "lib/dyntrace-" ++ test_shell:version().
+
 unpack(Tar, Config) ->
     {0, _} = test_shell:run("tar xzf ~ts -C '~ts'", [Tar, ?config(release, Config)]),
     ok = file:rename(?config(folder, Config), moved(Config)).
@@ -128,13 +126,15 @@ unpack(Tar, Config) ->
 moved(Config) ->
     filename:join(?config(work, Config), "moved").
 
-%% One consumer is attached to the library of both.
+%% One consumer is attached to the library that both modes use.
 boots(Config) ->
     Release = ?config(release, Config),
     Library = library(Release),
+    ?assert(filelib:is_regular(filename:join(filename:dirname(Library), "bpftrace/who_talks.bt"))),
     Nodes = [{Mode, start(Mode, Release)} || Mode <- ?MODES],
+    Version = test_shell:version(),
     [begin
-         ?assertMatch({#{version := "0.1.0", library := Library, backends := #{usdt := available}}, Mode},
+         ?assertMatch({#{version := Version, library := Library, backends := #{usdt := available}}, Mode},
                       {peer:call(Node, dyntrace, info, []), Mode}),
          ?assertMatch([_ | _], peer:call(Node, dyntrace, probes, []))
      end || {Mode, Node} <- Nodes],
@@ -147,7 +147,7 @@ boots(Config) ->
          ok = test_node:stop(Node)
      end || {_, Node} <- Nodes].
 
-%% With the release's own runtime system and boot file. Nothing else is on the code path.
+%% Starts with the release's own runtime system and boot file. Nothing else is on the code path.
 start(Mode, Release) ->
     Erts = filename:join([Release, "erts-" ++ erlang:system_info(version), "bin"]),
     test_node:start(#{exec => filename:join(Erts, "erlexec"), paths => [],
@@ -157,12 +157,12 @@ start(Mode, Release) ->
                              "-boot_var", "RELEASE_LIB", filename:join(Release, "lib")]}).
 
 library(Release) ->
-    filename:join(Release, "lib/dyntrace-0.1.0/priv/dyntrace.so").
+    filename:join([Release, application_folder(), "priv/dyntrace.so"]).
 
 %% The application sets the trace flags for the consumer.
 fires(Consumer, Mode, Node) ->
     test_wait:until("messages are traced", fun traced/1, fun() -> peer:call(Node, dyntrace, info, []) end),
-    Sent = list_to_atom("sent_by_somebody_else_" ++ Mode),
+    Sent = list_to_atom("sent_by_another_process_" ++ Mode),
     test_wait:until("a line of the message", fun(Lines) -> lists:member(atom_to_binary(Sent), Lines) end,
                     fun() ->
                             Sent = peer:call(Node, erlang, send, [init, Sent]),
@@ -177,6 +177,6 @@ by_its_name(Release, Node) ->
     true = peer:call(Node, code, soft_purge, [dyntrace]),
     {module, dyntrace} = peer:call(Node, code, load_file, [dyntrace]),
     File = peer:call(Node, code, which, [dyntrace]),
-    ?assert(lists:prefix(filename:join(Release, "lib/dyntrace-0.1.0"), File), File),
+    ?assert(lists:prefix(filename:join(Release, application_folder()), File), File),
     Library = library(Release),
     ?assertMatch(#{library := Library}, peer:call(Node, dyntrace, info, [])).

@@ -1,14 +1,10 @@
-%% Attacks of an unprivileged user on the command that root runs: the programs of test/support/attacks. Each case shows
+%% Attacks by an unprivileged user on the command run by root: the programs of test/support/attacks. Each case shows
 %% that root does nothing that this user could not do, is not kept waiting, and gets no false answer.
 -module(attacks_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
-%% Seconds in which the command has to end, whatever a process does.
+%% The command must end within this many seconds, regardless of what a process does.
 -define(ENDS_S, 12).
 -define(AS_NOBODY, "setpriv --reuid=nobody --regid=nogroup --clear-groups").
 
@@ -34,8 +30,8 @@ end_per_suite(Config) ->
 
 %% -- Root's rights -------------------------------------------------------------------------------
 
-%% A set-user-ID program has root's rights and its user's arguments, environment and descriptors. Root's cookie would be
-%% proved to that user's socket.
+%% A set-user-ID program has root's rights, but its user's arguments, environment and descriptors. The command would
+%% authenticate to that user's socket with root's cookie.
 set_user_id(Config) ->
     Attack = attack(Config, ?AS_NOBODY, "set_user_id.py", [in_home(Config, "cookie"), "/usr/bin/passwd"]),
     OsPid = said(Attack),
@@ -45,11 +41,11 @@ set_user_id(Config) ->
     ?assertEqual([], test_shell:said(Attack)),
     stop(Attack).
 
-%% A process that is root's in every way, but whose socket another user has made and may accept on, too.
+%% The process looks like root's in every way, but its socket was made by another user, who may also accept on it.
 socket_of_another_user(Config) ->
     Attack = attack(Config, "", "inherited_socket.py", []),
     OsPid = said(Attack),
-    %% It is one that the command would connect to otherwise.
+    %% The command would otherwise connect to it.
     {0, Nodes} = run(["nodes"]),
     ?assertMatch({match, _}, re:run(Nodes, ["^", OsPid, " +root .*not loaded"], [multiline])),
     {5, Text} = run(["load", OsPid]),
@@ -64,8 +60,8 @@ temporary_files(Config) ->
 
 %% -- Waiting -------------------------------------------------------------------------------------
 
-%% Its memory is on a FUSE file system whose server does not answer: a read of /proc/PID/mem would not return, not even
-%% at SIGKILL.
+%% The memory of the process is on a FUSE file system whose server does not answer. A read of /proc/PID/mem would not
+%% return, not even on SIGKILL.
 memory_that_hangs(Config) ->
     case test_shell:run("grep -q 'nodev.fuse$' /proc/filesystems && unshare --user true", []) of
         {0, _} -> memory_that_hangs_by_fuse(Config);
@@ -76,10 +72,10 @@ memory_that_hangs_by_fuse(Config) ->
     Library = in_home(Config, "dyntrace.so"),
     Own = filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "dyntrace.so"]),
     {0, _} = test_shell:run("cp -L '~ts' '~ts' && chmod 644 '~ts'", [Own, Library, Library]),
-    {0, Offset} = test_shell:run("PYTHONPATH='~ts' python3 -c 'from dyntrace_command.elf import *; "
+    {0, Offset} = test_shell:run("PYTHONPATH='~ts' python3 -c 'from dyntrace_command.host.elf import *; "
                                  "print(read_status_address(open(\"~ts\", \"rb\").read()), end=\"\")'",
                                  [test_command:package(), Library]),
-    %% A device that this user may open, in a namespace of mounts that ends with the attack.
+    %% A device that this user may open, in a mount namespace that ends with the attack.
     Mount = "mount -t tmpfs none /mnt && mkdir -m 777 /mnt/folder && mknod -m 666 /mnt/fuse c 10 229 && "
         "mount --bind /mnt/fuse /dev/fuse && exec \"$@\"",
     Prefix = ["unshare --mount sh -c ", test_command:quoted(Mount), " sh ", ?AS_NOBODY,
@@ -98,18 +94,18 @@ memory_that_hangs_by_fuse(Config) ->
     test_node:stop(Node),
     stop(Attack).
 
-%% All epmds together have one deadline.
+%% All epmds together share one deadline.
 slow_epmds(Config) ->
     Attack = attack(Config, ?AS_NOBODY, "slow_epmds.py", ["30"]),
     "ready" = said(Attack),
     {0, Nodes} = run(["nodes"]),
     {match, Rows} = re:run(Nodes, "^\\d+ +nobody .*", [multiline, global, {capture, first, binary}]),
     ?assertEqual(30, length(Rows)),
-    %% What is not known is said to be unknown.
+    %% Unknown data is reported as unknown.
     ?assertMatch({match, _}, re:run(Nodes, "^\\? of .*: the epmd at port \\d+ does not answer$", [multiline])),
     stop(Attack).
 
-%% -- What is said --------------------------------------------------------------------------------
+%% -- Reported causes -----------------------------------------------------------------------------
 
 epmd_port_that_is_no_number(_) ->
     Node = test_node:start(#{paths => [], env => [{"ERL_EPMD_PORT", "x"}]}),
@@ -123,7 +119,7 @@ epmd_port_that_is_no_number(_) ->
      end || Command <- ["load", "unload", "report"]],
     test_node:stop(Node).
 
-%% A node whose dirty I/O schedulers all wait for a pipe can read no file, and so loads no code.
+%% A node whose dirty I/O schedulers all wait for a pipe can't read files, and so can't load code.
 blocked_dirty_io(Config) ->
     Pipe = in_home(Config, "pipe"),
     {0, _} = test_shell:run("mkfifo '~ts'", [Pipe]),
@@ -138,12 +134,12 @@ blocked_dirty_io(Config) ->
                             test_node:call(Node, fun() -> lists:last(statistics(run_queue_lengths_all)) > 0 end)
                     end),
     {1, Text} = run(["load", test_node:os_pid(Node)], 60),
-    ?assertMatch({match, _}, re:run(Text, "all of its 2 dirty I/O schedulers wait in the kernel \\([a-z_]+\\)")),
+    ?assertMatch({match, _}, re:run(Text, "all of its 2 dirty I/O schedulers are blocked in the kernel \\([a-z_]+\\)")),
     {0, _} = test_shell:run("for n in 1 2 3 4; do timeout 5 sh -c ': > \"~ts\"'; done; true", [Pipe]),
     test_node:stop(Node),
     test_node:stop_epmd(Epmd).
 
-%% A node that can open no file can't open the tracer's buffers.
+%% A node that can't open any file can't open the tracer's buffers.
 no_descriptors(Config) ->
     Daemon = test_lttng:start_daemon(),
     Node = test_node:start(),
@@ -157,7 +153,7 @@ no_descriptors(Config) ->
 
 %% -- Helpers -------------------------------------------------------------------------------------
 
-%% Runs the command, which ends in time.
+%% Runs the command, which must end in time.
 run(Args) ->
     run(Args, ?ENDS_S).
 
@@ -166,7 +162,7 @@ run(Args, Seconds) ->
     Status =/= 124 andalso Status =/= 137 orelse error({not_ended, Args, Output}),
     {Status, Output}.
 
-%% Starts a program of test/support/attacks, which ends with its standard input.
+%% Starts a program of test/support/attacks. It ends when its standard input is closed.
 attack(Config, Prefix, Program, Args) ->
     Line = lists:flatten(["exec ", Prefix, " /usr/bin/python3 ", filename:join(?config(attacks, Config), Program),
                           [[" ", test_command:quoted(Arg)] || Arg <- Args]]),
@@ -179,7 +175,7 @@ said(Port) ->
     after 60000 -> error(attack_says_nothing)
     end.
 
-%% Its processes end with it.
+%% The program's processes end with it.
 stop(Port) ->
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
     true = port_close(Port),

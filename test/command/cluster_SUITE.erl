@@ -1,34 +1,31 @@
-%% Three hosts, each with a user, a session daemon, a network and a node of its own, and a collector. They are recorded
-%% by `dyntrace relay', `dyntrace record --to' and `dyntrace snapshot', also when a relay, a node or the network goes
-%% away, and viewed as one.
+%% Three hosts, each with its own user, session daemon, network and node, and a collector. They are recorded by
+%% `dyntrace relay', `dyntrace record --to' and `dyntrace snapshot', also when a relay, a node or the network fails, and
+%% viewed as one system.
 -module(cluster_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
+-import(test_command, [interrupted/1]).
 
 -define(HOSTS, ["anna", "bert", "cora"]).
 -define(JOBS, 40).
 -define(CALLS, 5).
 -define(ROUNDS, 4).
-%% Of all rounds: each is a call within a call.
+%% The messages of all rounds: each is a call within a call.
 -define(MESSAGES, 4 * ?ROUNDS).
 -define(LABEL, 4711).
 -define(CAPS, "+sys_admin,+sys_ptrace,+sys_chroot,+setuid,+setgid,+dac_override").
 
-%% What is added to the clocks of the recordings.
+%% The shifts that are added to the clocks of the recordings.
 -define(SHIFTS, #{"anna" => 0, "bert" => -250000000, "cora" => 1750000000}).
 
 suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one,
-     relay_on_loopback, relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills,
-     network_down,
-     snapshots, hostile_hosts].
+    [arrived, messages, tokens, calls, clocks_found, clocks_as_recorded, one_request, report_of_one, relay_on_loopback,
+     relay_failures, no_relay, two_recordings, node_killed, relay_killed, relay_disk_fills, network_down, snapshots,
+     hostile_hosts].
 
 init_per_suite(Config) ->
     _ = test_require:tool(test_cluster:missing(), Config),
@@ -52,8 +49,7 @@ init_per_testcase(Case, Config) ->
     ok = file:make_dir(Folder),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 connect(Cluster) ->
     Nodes = [test_cluster:call(Host, Cluster, fun() -> erlang:node() end) || Host <- ?HOSTS],
@@ -61,8 +57,8 @@ connect(Cluster) ->
      || Host <- ?HOSTS],
     ok.
 
-%% The story is recorded once, and its clocks are shifted. LTTng describes the same clock a little differently in each
-%% recording: then they would differ by more than the shift.
+%% The story is recorded once, and its clocks are shifted afterwards. LTTng describes the same clock slightly
+%% differently in each recording, so the clocks of separate recordings would differ by more than the shift.
 recorded(Config) ->
     Cluster = ?config(cluster, Config),
     Folder = filename:join(?config(priv_dir, Config), "relay"),
@@ -75,7 +71,7 @@ recorded(Config) ->
     As = [{Host, filename:join(Folder, Host)} || Host <- ?HOSTS],
     case test_cluster:clock_offset(filename:join(Folder, "anna")) of
         no_offset ->
-            %% Nor after a skip.
+            %% Common Test does not call end_per_suite after a skip either.
             test_cluster:stop(Cluster),
             {skip, "the metadata of CTF 2 are not edited"};
         Base ->
@@ -85,7 +81,7 @@ recorded(Config) ->
 
 %% -- The story -------------------------------------------------------------------------------
 
-%% On each node a process with a name that answers to names, and a gen_server.
+%% Each node runs a registered process that replies to registered names, and a gen_server.
 start() ->
     Owner = self(),
     Echo = spawn(fun() -> true = register(echo, self()), Owner ! {self(), named}, echo() end),
@@ -108,7 +104,7 @@ handle_call({round, [Next | Nodes]}, _, State) ->
     {reply, gen_server:call({bank, Next}, {round, Nodes}), State}.
 handle_cast(_, State) -> {noreply, State}.
 
-%% Between each two nodes jobs with answers, and calls; then a request through all three and back, some times.
+%% Between each two nodes: jobs with answers, and calls. Then a few requests that pass through all three nodes and back.
 story(Cluster) ->
     Nodes = [test_cluster:call(Host, Cluster, fun() -> erlang:node() end) || Host <- ?HOSTS],
     [ok = test_cluster:call(Host, Cluster, fun() -> asks(Nodes -- [erlang:node()]) end) || Host <- ?HOSTS],
@@ -153,7 +149,7 @@ record(Host, Args, Config) ->
     Cluster = ?config(cluster, Config),
     test_command:start(test_cluster:on(Host, Cluster), ["record", test_cluster:os_pid(Host, Cluster) | Args]).
 
-%% Until the trace flags are set and do not change any more.
+%% Waits until the trace flags are set and no longer change.
 until_traced(Host, Config) ->
     Following = fun() -> test_cluster:call(Host, ?config(cluster, Config), fun following/0) end,
     test_wait:until({Host, "follows the recording"},
@@ -173,25 +169,21 @@ following() ->
         _ -> maps:with([processes, ports, calls, seq_trace, senders, sources], maps:get(following, dyntrace:info()))
     end.
 
-interrupted(Command) ->
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
-    Output.
-
 report_of(Folder, Args) ->
     File = Folder ++ "-report" ++ lists:concat([erlang:unique_integer([positive])]) ++ ".json",
     {0, _} = test_command:run(["view", Folder, "-o", File | Args]),
     test_viewer:decode(File).
 
-%% -- All that has arrived is one picture -----------------------------------------------------
+%% -- Everything that has arrived is viewed together ------------------------------------------
 
-%% A folder per host, readable by its owner alone, and nothing was lost.
+%% There is a folder per host, readable only by its owner, and nothing was lost.
 arrived(Config) ->
     Folder = ?config(trace, Config),
     ?assertEqual(?HOSTS, lists:sort(filelib:wildcard("*", Folder))),
     {0, Modes} = test_shell:run("find '~ts' -printf '%y %m\\n' | sort -u", [Folder]),
     ?assertEqual(<<"d 700\nf 600\n">>, Modes),
-    [?assertMatch({match, _}, re:run(Output, "^recorded: lost 0\nit is on the collector: net://", [multiline]))
+    [?assertMatch({match, _}, re:run(Output, "^recorded: lost 0\nthe recording is on the collector: net://",
+                                    [multiline]))
      || Output <- ?config(outputs, Config)],
     Arrived = ?config(arrived, Config),
     [?assertMatch({match, _}, re:run(Arrived, ["^arriving: ", Host, "/dyntrace-"], [multiline])) || Host <- ?HOSTS],
@@ -200,7 +192,7 @@ arrived(Config) ->
     #{<<"recording">> := #{<<"lost_events">> := 0, <<"nodes">> := Nodes}} = ?config(report, Config),
     ?assertEqual([list_to_binary(Host) || Host <- ?HOSTS], lists:sort([Host || #{<<"host">> := Host} <- Nodes])).
 
-%% Each message between nodes, once, from its sender's node to its receiver's.
+%% Each message between nodes appears once, from the sender's node to the receiver's node.
 messages(Config) ->
     Delivered = delivered(Config),
     Names = names(Config),
@@ -251,11 +243,11 @@ field(Line, Regex) ->
         [] -> none
     end.
 
-%% Of the nodes, in the order of the hosts, as the VM writes them.
+%% The names of the nodes, in the order of the hosts, as the VM writes them.
 names(Config) ->
     [iolist_to_binary(["'", Host, "@", test_cluster:address(Host, ?config(cluster, Config)), "'"]) || Host <- ?HOSTS].
 
-%% Of gen_servers on other nodes, by the node of the caller and of the server.
+%% Calls of gen_servers on other nodes, with the nodes of caller and server.
 calls(Config) ->
     #{<<"server_calls">> := Calls} = ?config(report, Config),
     Names = names(Config),
@@ -267,7 +259,7 @@ calls(Config) ->
 
 %% -- Clocks ----------------------------------------------------------------------------------
 
-%% Each clock is corrected by what it was shifted, within the uncertainty that is stated.
+%% Each clock is corrected by its shift, within the stated uncertainty.
 clocks_found(Config) ->
     Clocks = clocks(?config(report, Config)),
     #{"anna" := #{<<"offset_ns">> := OfAnna, <<"uncertainty_ns">> := UncertaintyOfAnna}} = Clocks,
@@ -279,11 +271,11 @@ clocks_found(Config) ->
     ct:pal("clocks: {Host, wrong by ns, stated uncertainty}~n~p", [Off]),
     [?assert(By =< Stated, Off) || {_, By, Stated} <- Off],
     [?assert(Stated < 10000000, Off) || {_, _, Stated} <- Off],
-    %% The VM tells some sends late.
+    %% The VM records some sends late.
     {Early, Others} = lists:partition(fun({_, _, _, #{early := Early}}) -> Early =/= none end, delivered(Config)),
     ?assert(length(Early) * 10 =< length(Others), Early).
 
-%% The reference has none.
+%% The reference has no uncertainty.
 stated(null) -> 0;
 stated(Ns) -> Ns.
 
@@ -296,7 +288,7 @@ clocks_as_recorded(Config) ->
     {0, Text} = test_command:run(["view", ?config(trace, Config), "--no-clock-correction"]),
     ?assertMatch({match, [_, _, _]}, re:run(Text, "as recorded$", [global, multiline])).
 
-%% In the report, and as a diagram.
+%% The request is in the report and in the sequence diagram.
 one_request(Config) ->
     #{<<"requests">> := Requests} = ?config(report, Config),
     ?assertMatch([#{<<"messages">> := Messages}] when Messages =:= ?MESSAGES,
@@ -307,7 +299,7 @@ one_request(Config) ->
     ?assertEqual(?MESSAGES, length([Line || Line <- Lines, binary:match(Line, <<"->>">>) =/= nomatch]), Lines),
     ?assertEqual(nomatch, re:run(Diagram, "inferred|clocks differ")).
 
-%% A report of one node has what others ask of it, since that node says that it is connected with them.
+%% A report of one node includes the calls from other nodes, because that node reports its connections.
 report_of_one(Config) ->
     Cluster = ?config(cluster, Config),
     Command = test_command:start(test_cluster:on("anna", Cluster),
@@ -322,7 +314,7 @@ report_of_one(Config) ->
 
 %% -- The relay -------------------------------------------------------------------------------
 
-%% Unless told otherwise, nobody else reaches it.
+%% By default, the relay listens on loopback only.
 relay_on_loopback(Config) ->
     Prefix = test_cluster:collector(?config(cluster, Config)),
     Relay = test_command:start(Prefix, ["relay", "-o", filename:join(?config(folder, Config), "r")]),
@@ -336,7 +328,7 @@ relay_on_loopback(Config) ->
     Open = relay(filename:join(?config(folder, Config), "o"), Config),
     Address = test_cluster:address("collector", ?config(cluster, Config)),
     ?assertEqual([Address ++ ":5342", Address ++ ":5343", "127.0.0.1:5344"], listening(Prefix)),
-    ?assertMatch({match, _}, re:run(interrupted(Open), "neither encryption nor a password")).
+    ?assertMatch({match, _}, re:run(interrupted(Open), "neither encrypted nor authenticated")).
 
 listening(Prefix) ->
     {0, Output} = test_shell:run("~s ss -Hltn | awk '{ print $4 }'", [Prefix]),
@@ -356,41 +348,42 @@ relay_failures(Config) ->
                 [{1, "", ["-o", Folder ++ "/a", "--listen", Address],
                   "port 5342 of .* is in use.*\n  next: .*--port 5352"},
                  {1, "", ["-o", Folder ++ "/b", "--listen", "10.78.0.1"],
-                  "10.78.0.1, .* can't be listened on: .*\n  next: "},
-                 {1, "", ["-o", Folder ++ "/open"], "/open is open to others \\(mode 755\\).*\n  next: .*chmod 700"},
+                  "can't listen on 10.78.0.1 \\(port \\d+\\): .*\n  next: "},
+                 {1, "", ["-o", Folder ++ "/open"],
+                  "/open is open to other users \\(mode 755\\).*\n  next: .*chmod 700"},
                  {1, "", ["-o", "/proc/relay"], "/proc/relay can't be written: .*\n  next: write elsewhere"},
-                 {2, "", ["--listen", "no_address"], "is no address of IP"},
-                 {2, "", ["--port", "0"], "is no port"},
+                 {2, "", ["--listen", "no_address"], "invalid IP address"},
+                 {2, "", ["--port", "0"], "invalid port"},
                  {4, " env PATH=" ++ without_relayd(Folder), ["-o", Folder ++ "/c"],
                   "lttng-relayd is not installed on this host\n  next: install the package lttng-tools"}]],
     _ = interrupted(First),
-    %% It was killed: what has arrived stays.
+    %% The relay is killed: what has arrived stays.
     Killed = relay(filename:join(Folder, "first"), Config),
     kill_relayd(Config),
     {1, Ended} = test_command:finish(Killed),
-    ?assertMatch({match, _}, re:run(Ended, "lttng-relayd has ended: .*\n  next: look at what has arrived")).
+    ?assertMatch({match, _}, re:run(Ended, "lttng-relayd has ended: .*\n  next: view what has arrived")).
 
 kill_relayd(Config) ->
     {0, _} = test_shell:run("~s sh -c 'kill -KILL $(ss -Hltnp | sed -n \"s/.*:5342 .*pid=\\([0-9]*\\).*/\\1/p\")'",
                             [test_cluster:collector(?config(cluster, Config))]).
 
-%% A path with Python alone.
+%% A PATH with Python alone.
 without_relayd(Folder) ->
     {0, _} = test_shell:run("mkdir '~ts/bin' && ln -s /usr/bin/python3 '~ts/bin'", [Folder, Folder]),
     Folder ++ "/bin".
 
-%% Nothing listens; and something that is no relay, as behind a tunnel whose other end has none.
+%% Nothing listens on the port; or something listens that is not a relay, like a tunnel whose other end has no relay.
 no_relay(Config) ->
     {1, Refused} = test_command:finish(record("anna", ["--to", to(Config)], Config)),
     ?assertMatch({match, _}, re:run(Refused, "no relay answers at 10.77.0.1, port 534[23]: Connection refused")),
     {1, Nowhere} = test_command:finish(record("anna", ["--to", "net://nowhere.invalid"], Config)),
     ?assertMatch({match, _}, re:run(Nowhere, "no relay answers at nowhere.invalid")),
     {2, Wrong} = test_command:finish(record("anna", ["--to", "net://host/folder"], Config)),
-    ?assertMatch({match, _}, re:run(Wrong, "is no URL of a relay")),
+    ?assertMatch({match, _}, re:run(Wrong, "invalid relay URL")),
     ok = until_untraced("anna", Config).
 
-%% At the same time, and one after the other: each has a folder of its own. One that broke off before its begin had
-%% arrived is left out of the picture, and that is said.
+%% Recordings at the same time and one after the other each get their own folder. A recording that broke off before its
+%% beginning had arrived is left out of the view, and the output says so.
 two_recordings(Config) ->
     Folder = filename:join(?config(folder, Config), "relay"),
     Relay = relay(Folder, Config),
@@ -402,12 +395,12 @@ two_recordings(Config) ->
     ok = filelib:ensure_path(Folder ++ "/anna/broken_off"),
     ok = file:write_file(Folder ++ "/anna/broken_off/metadata", ""),
     {0, Report} = test_command:run(["view", Folder]),
-    ?assertMatch({match, _}, re:run(Report, "broken_off ended before its begin had arrived; it is left out\n")),
+    ?assertMatch({match, _}, re:run(Report, "broken_off ended before its beginning had arrived; it is left out\n")),
     ?assertMatch({match, _}, re:run(Report, "^Recording: [1-9]\\d* events", [multiline])).
 
-%% -- What goes away --------------------------------------------------------------------------
+%% -- Failures of nodes, relays and networks --------------------------------------------------
 
-%% A node is killed: what it did until then has arrived, and is said; the recording ends.
+%% A node is killed: its events until then have arrived, the command says so, and the recording ends.
 node_killed(Config) ->
     Folder = filename:join(?config(folder, Config), "relay"),
     Relay = relay(Folder, Config),
@@ -424,7 +417,7 @@ node_killed(Config) ->
                                         [self() ! {before_the_end, N} || N <- lists:seq(1, 100)],
                                         ok
                                 end),
-    %% Texts are in a recording as they are.
+    %% A recording contains texts verbatim.
     test_wait:until("the last message has arrived", 0,
                     fun() ->
                             {Status, _} = test_shell:run("grep -rqs 'before_the_end,100' '~ts'", [Folder]),
@@ -432,18 +425,18 @@ node_killed(Config) ->
                     end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
-    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; what it did until then is recorded")),
+    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; the recording has its events until then")),
     _ = interrupted(Relay),
     Lines = test_viewer:lines(model, [], [Folder]),
     ?assertEqual(100, length([Line || Line <- Lines, re:run(Line, " sent number=.*before_the_end") =/= nomatch])).
 
-%% On Cora's host.
+%% A node on Cora's host.
 victim(Cluster) ->
     [Program | Args] = string:lexemes(test_cluster:on("cora", Cluster), " "),
     #{exec => {os:find_executable(Program), Args ++ [os:find_executable("erl")]}}.
 
-%% The relay is killed: the command says so and ends, the node runs on and is not traced any more, and what had arrived
-%% can be viewed.
+%% The relay is killed: the command says so and ends, the node keeps running untraced, and what had arrived can be
+%% viewed.
 relay_killed(Config) ->
     Folder = filename:join(?config(folder, Config), "relay"),
     Relay = relay(Folder, Config),
@@ -458,7 +451,7 @@ relay_killed(Config) ->
     runs_on("bert", Pings, Config),
     arrived_until_then(Folder).
 
-%% The collector's disk fills: the relay ends while there is room, and the recording with it.
+%% The collector's disk fills: the relay ends while there is space left, and so does the recording.
 relay_disk_fills(Config) ->
     Folder = filename:join(?config(folder, Config), "small"),
     ok = file:make_dir(Folder),
@@ -473,14 +466,14 @@ relay_disk_fills(Config) ->
     {0, _} = test_shell:run("head -c 60000000 /dev/zero > /proc/~b/root~ts/filler",
                             [test_command:os_pid(Relay), Folder]),
     {6, Full} = test_command:finish(Relay),
-    ?assertMatch({match, _}, re:run(Full, "small has [\\d.]+ MB free; the relay ends here, and what has arrived "
-                                    "until now is kept\n  next: make room there")),
+    ?assertMatch({match, _}, re:run(Full, "small: [\\d.]+ MB free; the relay ends here, and what has arrived "
+                                    "until now is kept\n  next: free some space there")),
     {1, Lost} = test_command:finish(Command),
     connection_lost(Lost),
     no_session("anna", Config).
 
-%% The network is gone, so nobody tells: the command notices within seconds, and LTTng's daemon hangs. When the network
-%% is there again, the session goes away.
+%% The network goes down without an error on the connection: the command notices within seconds, but LTTng's daemon
+%% hangs. When the network is up again, the session is removed.
 network_down(Config) ->
     Folder = filename:join(?config(folder, Config), "relay"),
     Relay = relay(Folder, Config),
@@ -497,8 +490,8 @@ network_down(Config) ->
     _ = interrupted(Relay),
     arrived_until_then(Folder).
 
-%% Two processes play ping-pong, a hundred times per second at most: after each ping, the VM waits busily for a while.
-%% Returns the command and how often they have played until now.
+%% Two processes play ping-pong, at most a hundred times per second, because the VM busy-waits for a while after each
+%% ping. Returns the command and the number of rounds so far.
 under_load(Host, Config) ->
     Cluster = ?config(cluster, Config),
     Command = record(Host, ["--to", to(Config)], Config),
@@ -531,7 +524,7 @@ pings() ->
     ping ! {pings, self()},
     receive {pings, N} -> N end.
 
-%% More pings than before, and no probe is enabled.
+%% There are more pings than before, and no probe is enabled.
 runs_on(Host, Pings, Config) ->
     Cluster = ?config(cluster, Config),
     ok = until_untraced(Host, Config),
@@ -544,26 +537,26 @@ runs_on(Host, Pings, Config) ->
 
 connection_lost(Output) ->
     ?assertMatch({match, _}, re:run(Output, "the connection to the relay at 10.77.0.1 was lost after [\\d.]+ s; "
-                                    "(\\d+ events were discarded|how many events were discarded is not known).*"
-                                    "\n  next: on the collector, look at what has arrived"), Output).
+                                    "(\\d+ events were discarded|the number of discarded events is unknown).*"
+                                    "\n  next: on the collector, view what has arrived"), Output).
 
 no_session(Host, Config) ->
     Daemon = test_cluster:daemon(Host, ?config(cluster, Config)),
-    %% `lttng list' fails for a session that goes while it lists it.
+    %% `lttng list' fails if a session is removed while it lists it.
     test_wait:until("the session has gone", {0, nomatch},
                     fun() ->
                             {Status, Listed} = test_lttng:lttng(Daemon, "list", []),
                             {Status, re:run(Listed, "dyntrace-\\d+-")}
                     end).
 
-%% With names.
+%% The report has names.
 arrived_until_then(Folder) ->
     {0, Report} = test_command:run(["view", Folder]),
     ?assertMatch({match, _}, re:run(Report, "<[\\d.]+> ping +")).
 
 %% -- Flight recorders ------------------------------------------------------------------------
 
-%% One command, three hosts, which are reached by a program in the place of ssh.
+%% One command collects from three hosts. A script replaces ssh.
 snapshots(Config) ->
     Cluster = ?config(cluster, Config),
     Recorders = [record(Host, ["--snapshot"], Config) || Host <- ?HOSTS],
@@ -581,27 +574,27 @@ snapshots(Config) ->
     ?assertEqual(?HOSTS, lists:sort(maps:keys(clocks(Report)))),
     ?assertMatch([#{<<"messages">> := Messages}] when Messages =:= ?MESSAGES,
                  [Request || Request = #{<<"label">> := Label} <- Requests, Label =:= integer_to_binary(?LABEL)]),
-    %% A host that does not answer: the others are there.
+    %% One host does not answer: the snapshots of the others are there.
     Some = filename:join(?config(folder, Config), "some"),
     {1, Incomplete} = test_command:run(Prefix, Collect ++ ["-o", Some, "anna", "nobody", "cora"]),
-    ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody has sent no snapshot: no host nobody\n",
+    ?assertMatch({match, _}, re:run(Incomplete, "^nobody: dyntrace: nobody did not send a snapshot: no host nobody\n",
                                     [multiline])),
-    ?assertMatch({match, _}, re:run(Incomplete, "no snapshot of nobody\n  next: the others are in ")),
+    ?assertMatch({match, _}, re:run(Incomplete, "no snapshot from nobody\n  next: the others are in ")),
     ?assertEqual(["anna", "cora"], lists:sort(filelib:wildcard("*", Some))),
-    %% On the host itself, its own.
+    %% On a host itself, the command takes the snapshot of that host.
     {0, _} = test_command:run(test_cluster:on("anna", Cluster), ["snapshot", "-o", "own"]),
     [_ = interrupted(Recorder) || Recorder <- Recorders],
     {5, None} = test_command:run(test_cluster:on("anna", Cluster), ["snapshot", "-o", "none"]),
-    ?assertMatch({match, _}, re:run(None, "no flight recorder runs on this host.*\n  next: start one: "
+    ?assertMatch({match, _}, re:run(None, "no flight recorder was found on this host.*\n  next: start one: "
                                     "`dyntrace record --snapshot`")).
 
-%% Root would find the recorders of all users: here the hosts have their processes in common. So it is a user, who may
-%% enter the namespaces of the hosts.
+%% The hosts share a PID namespace, so root would find the recorders of all users. The command therefore runs as an
+%% ordinary user with the capabilities to enter the hosts' namespaces.
 collecting(Config) ->
     test_cluster:collector(?config(cluster, Config)) ++ " setpriv --reuid=47100 --regid=47100 --clear-groups "
         "--inh-caps=" ++ ?CAPS ++ " --ambient-caps=" ++ ?CAPS ++ " env HOME=" ++ ?config(folder, Config).
 
-%% A script that runs the command on the host of that name, as its user.
+%% A script that runs the command on the named host, as that host's user.
 ssh(Config) ->
     Cluster = ?config(cluster, Config),
     File = filename:join(?config(folder, Config), "ssh"),
@@ -611,8 +604,8 @@ ssh(Config) ->
     ok = file:change_mode(File, 8#755),
     File.
 
-%% What comes from a host stays in its folder: other members than plain files and folders with plain names are refused,
-%% and nothing of that host is kept.
+%% Data from a host stays in its folder. Members other than plain files and folders with plain names are refused, and
+%% nothing from that host is kept.
 hostile_hosts(Config) ->
     Folder = ?config(folder, Config),
     Script = filename:join(Folder, "hostile.py"),
@@ -625,15 +618,15 @@ hostile_hosts(Config) ->
          ?assertEqual([], filelib:wildcard("**/evil*", Folder)),
          ?assertEqual({error, enoent}, file:read_file_info(To))
      end || {Kinds, Why} <- [{["up", "absolute", "symlink", "hardlink", "device", "fifo", "sparse", "control"],
-                              "is no plain file or folder below it"},
+                              "is not a plain file or folder below it"},
                              {["large", "many"], "it is too large"},
-                             {["cut"], "ended in the middle"},
+                             {["cut"], "the snapshot stream ended early"},
                              {["twice"], "can't be written: File exists"},
-                             {["noise"], "what came is no snapshot"},
+                             {["noise"], "not a valid snapshot stream"},
                              {["empty"], "it has no files"}],
             Kind <- Kinds],
     {2, Option} = test_command:run(["snapshot", "--", "-oProxyCommand=evil"]),
-    ?assertMatch({match, _}, re:run(Option, "is no name of a host")).
+    ?assertMatch({match, _}, re:run(Option, "invalid host name")).
 
 hostile_tar() ->
     "import io, sys, tarfile\n"

@@ -1,131 +1,78 @@
-%% Units of the host's command: the Python tests of test/command, each file as a case. They run the package in this
-%% build's priv. First of all the boundary of root's trust: what is read of containers.
+%% Units of the host command: the Python tests of test/command, one file per case. They run the package in this build's
+%% priv. The most important ones test the boundary of root's trust: data read from containers.
 -module(command_units_SUITE).
+
+-include_lib("stdlib/include/assert.hrl").
 
 -compile(export_all).
 -compile(nowarn_export_all).
 
 suite() ->
-    %% Those of processes and signals take a minute on an idle machine.
+    %% The tests of processes and signals take a minute on an idle machine.
     [{timetrap, {minutes, 8}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, examined, profile, program, functions, events,
-     sinks, terms, reach, places, causes, contents, lttng, execution, children, trees, mirror, archive,
-     bpftrace_script, bpftrace_bounds, all_files_run, event_groups].
+    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, profile, program, functions,
+     events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
+     trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
 
-%% Those of libraries that somebody made who means ill.
-elf(_) ->
-    passes("test_elf").
+%% Includes malicious libraries.
+elf(_) -> passes("test_elf").
+sandbox(_) -> passes("test_sandbox").
+container(_) -> passes("test_container").
+memory(_) -> passes("test_memory").
+files(_) -> passes("test_files").
+bpftrace(_) -> passes("test_bpftrace").
+bpftrace_script(_) -> passes("test_bpftrace_script").
+bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
+request(_) -> passes("test_request").
+recording_contents(_) -> passes("test_recording_contents").
+%% Includes malicious maps and libraries.
+profile(_) -> passes("test_profile").
+program(_) -> passes("test_program").
+functions(_) -> passes("test_functions").
+events(_) -> passes("test_events").
+external_terms(_) -> passes("test_external_terms").
+node_address(_) -> passes("test_node_address").
+load_folder(_) -> passes("test_load_folder").
+trigger_causes(_) -> passes("test_trigger_causes").
+contents(_) -> passes("test_contents").
+outputs(_) -> passes("test_outputs").
+lttng(_) -> passes("test_lttng").
+%% Programs that print endlessly, or that belong to another user.
+execution(_) -> passes("test_execution").
+children(_) -> passes("test_children").
+%% Folders that another user changes at the same time.
+trees(_) -> passes("test_trees").
+mirror(_) -> passes("test_mirror").
+archive(_) -> passes("test_archive").
+%% The man page and the completion.
+from_parser(_) -> passes("test_from_parser").
 
-sandbox(_) ->
-    passes("test_sandbox").
-
-container(_) ->
-    passes("test_container").
-
-memory(_) ->
-    passes("test_memory").
-
-files(_) ->
-    passes("test_files").
-
-bpftrace(_) ->
-    passes("test_bpftrace").
-
-bpftrace_script(_) ->
-    passes("test_bpftrace_script").
-
-bpftrace_bounds(_) ->
-    passes("test_bpftrace_bounds").
-
-request(_) ->
-    passes("test_request").
-
-examined(_) ->
-    passes("test_examined").
-
-%% Maps and libraries of those who mean ill, too.
-profile(_) ->
-    passes("test_profile").
-
-program(_) ->
-    passes("test_program").
-
-functions(_) ->
-    passes("test_functions").
-
-events(_) ->
-    passes("test_events").
-
-terms(_) ->
-    passes("test_terms").
-
-reach(_) ->
-    passes("test_reach").
-
-places(_) ->
-    passes("test_places").
-
-causes(_) ->
-    passes("test_causes").
-
-contents(_) ->
-    passes("test_contents").
-
-sinks(_) ->
-    passes("test_sinks").
-
-lttng(_) ->
-    passes("test_lttng").
-
-%% Programs that print without end, or that another user owns.
-execution(_) ->
-    passes("test_execution").
-
-children(_) ->
-    passes("test_children").
-
-%% Folders that another user changes meanwhile.
-trees(_) ->
-    passes("test_trees").
-
-mirror(_) ->
-    passes("test_mirror").
-
-archive(_) ->
-    passes("test_archive").
-
-%% No file is without a case.
+%% Every file has a case.
 all_files_run(_) ->
     Files = [filename:basename(File, ".py") || File <- filelib:wildcard(folder() ++ "/test_*.py")],
     Cases = ["test_" ++ atom_to_list(Case) || Case <- all(), Case =/= all_files_run, Case =/= event_groups],
     [] = (Files -- Cases) ++ (Cases -- Files),
     ok.
 
-%% Each pattern of the command's groups has a probe of LTTng, and each such probe a group.
+%% The command's groups are those of the catalogue.
 event_groups(_) ->
     {0, Printed} = test_shell:run("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='~ts' python3 -c '~ts'",
                                   [test_command:package(),
-                                   "from dyntrace_command.events import *\n"
-                                   "from dyntrace_command.session import patterns\n"
-                                   "print(*patterns(NAMES + LIVES + of_groups(EVENT_GROUPS)), sep=\"\\n\")"]),
-    Patterns = string:lexemes(binary_to_list(Printed), "\n"),
-    Probes = [atom_to_list(Provider) ++ ":" ++ atom_to_list(Name)
-              || #{provider := Provider, name := Name, backends := Backends} <- dyntrace:probes(),
-                 lists:member(lttng, Backends)],
-    [] = [Pattern || Pattern <- Patterns, not lists:any(fun(Probe) -> fits(Probe, Pattern) end, Probes)],
-    [] = [Probe || Probe <- Probes, not lists:any(fun(Pattern) -> fits(Probe, Pattern) end, Patterns)],
-    ok.
+                                   "from dyntrace_command.common.event_groups import GROUPS\n"
+                                   "from dyntrace_command.recording.session import with_provider\n"
+                                   "for group, events in GROUPS.items():\n"
+                                   "    for event in with_provider(events):\n"
+                                   "        print(group, event)"]),
+    InGroups = [iolist_to_binary(io_lib:format("~s ~s:~s", [Group, Provider, Name]))
+                || #{provider := Provider, name := Name, event_groups := Groups} <- dyntrace:probes(), Group <- Groups],
+    ?assertEqual(lists:sort(InGroups), lists:sort(string:lexemes(Printed, "\n"))),
+    %% LTTng records what is in a group.
+    ?assertEqual([], [Name || #{name := Name, backends := Backends, event_groups := Groups} <- dyntrace:probes(),
+                              lists:member(lttng, Backends) =/= (Groups =/= [])]).
 
-fits(Probe, Pattern) ->
-    case lists:splitwith(fun(C) -> C =/= $* end, Pattern) of
-        {Probe, ""} -> true;
-        {Begin, "*"} -> lists:prefix(Begin, Probe);
-        _ -> false
-    end.
-
-%% The failed tests are named in the reason, with all output.
+%% The reason names the failed tests and has all output.
 passes(Module) ->
     case test_shell:run("cd '~ts' && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='~ts' python3 -m unittest ~s 2>&1",
                         [folder(), test_command:package(), Module]) of

@@ -1,5 +1,5 @@
-"""Material for tests of the trust boundary: libraries with chosen notes, processes that say what a test likes, folders
-that another user has made."""
+"""Material for tests of the trust boundary: libraries with chosen notes, processes whose output a test chooses, folders
+made by another user."""
 import os
 import signal
 import struct
@@ -8,13 +8,13 @@ import tempfile
 import unittest
 from typing import Sequence
 
-from dyntrace_command.container import Container
-from dyntrace_command.process import Process
-from dyntrace_command.sandbox import STATE
+from dyntrace_command.host.process import Process
+from dyntrace_command.host.sandbox import STATE
+from dyntrace_command.node.container import Container
 
 IS_ROOT = os.geteuid() == 0
 HEADER, SECTION = 64, 64
-NO_FILE = "not a regular file of a usual size"
+NO_FILE = "not a regular file, or it is too large"
 # Where tests map a library, and the address of what they read there.
 BASE, SEMAPHORE = 0x10000, 0x2000
 
@@ -26,7 +26,7 @@ def note(name: str, semaphore: int, provider: str = "shop") -> bytes:
 
 
 def note_of(description: bytes) -> bytes:
-    """Any note."""
+    """A note of any type."""
     padding = bytes(-len(description) % 4)
     return struct.pack("<III", 8, len(description), 3) + b"stapsdt\0" + description + padding
 
@@ -37,7 +37,7 @@ def status_note(address: int, kind: int = 1) -> bytes:
 
 
 def library(notes: Sequence[bytes], section: bytes = b".note.stapsdt") -> bytes:
-    """An ELF file with these notes: its header, the names of sections, the notes, the table of sections."""
+    """An ELF file with these notes: its header, the names of sections, the notes, the section table."""
     names = b"\0.shstrtab\0" + section + b"\0"
     contents = b"".join(notes)
     sections = b"".join(struct.pack("<IIQQQQ24x", name, 0, 0, 0, offset, length) for name, offset, length in (
@@ -50,14 +50,15 @@ def library(notes: Sequence[bytes], section: bytes = b".note.stapsdt") -> bytes:
 
 
 def new_place(test: unittest.TestCase) -> str:
-    """Makes a folder, which is removed after the test. Python removes none that is deeper than its stack."""
+    """Makes a folder that is removed after the test. Python can't remove folders that are nested deeper than its
+    stack."""
     place = os.path.realpath(tempfile.mkdtemp(prefix="dyntrace-test-"))
     test.addCleanup(lambda: subprocess.run(["rm", "-rf", place], check=True))
     return place
 
 
 def make_deep(folder: str, count: int) -> None:
-    """Makes so many folders within each other."""
+    """Makes that many nested folders."""
     at = os.open(folder, os.O_RDONLY)
     for _ in range(count):
         os.mkdir("d", dir_fd=at)
@@ -68,14 +69,14 @@ def make_deep(folder: str, count: int) -> None:
 
 
 def index_of(*contents: int) -> bytes:
-    """An index of packets whose contents have so many bits."""
+    """An index of packets whose contents have these sizes in bits."""
     entries = [struct.pack(">QQQ", 0, 4096, bits) for bits in contents]
     return struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 24) + b"".join(entries)
 
 
 class Pretender(Container):
-    """A process whose files in /proc are those of a folder; below `root` is its file system. The test is in the place
-    of the child that may look at it."""
+    """A process whose files in /proc are those of a folder; `root` in it is the process's file system. The test acts as
+    the child that may read it."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(Process(os.getpid()))
@@ -84,40 +85,39 @@ class Pretender(Container):
         os.makedirs(self.in_root(""), exist_ok=True)
 
     def in_root(self, path: str) -> str:
-        """Where a file of its file system is."""
+        """The path of a file in the process's file system."""
         return os.path.join(self.dir, "root", path.lstrip("/"))
 
     def says(self, name: str, contents: bytes) -> None:
-        """Writes a file of its folder."""
+        """Writes a file of the process's folder in /proc."""
         with open(os.path.join(self.dir, name), "wb") as file:
             file.write(contents)
 
     def has(self, path: str, contents: bytes) -> None:
-        """Writes a file of its file system."""
+        """Writes a file in the process's file system."""
         os.makedirs(os.path.dirname(self.in_root(path)), exist_ok=True)
         with open(self.in_root(path), "wb") as file:
             file.write(contents)
 
 
 class Boundary(unittest.TestCase):
-    """A folder of its own; whatever blocks ends a test."""
+    """A test with its own folder. A test that blocks fails."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.outside = os.path.join(folder.name, "secret")
+        folder = new_place(self)
+        self.outside = os.path.join(folder, "secret")
         with open(self.outside, "wb") as file:
             file.write(b"outside")
-        self.evil = Pretender(os.path.join(folder.name, "process"))
+        self.evil = Pretender(os.path.join(folder, "process"))
         self.evil.has("/hosts", b"inside")
         self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, self.blocks))
         signal.alarm(20)
         self.addCleanup(signal.alarm, 0)
 
     def blocks(self, *_: object) -> None:
-        """Something waits for what never comes."""
+        """Fails, because the test is blocked."""
         self.fail("it blocks")
 
     def link(self, target: str, path: str) -> None:
-        """A link in its file system."""
+        """Makes a link in the process's file system."""
         os.symlink(target, self.evil.in_root(path))

@@ -1,11 +1,8 @@
-%% The manifests of docs/kubernetes against Kubernetes' schemas; the packages of its Dockerfile. No cluster runs them.
+%% Checks the manifests of docs/kubernetes against Kubernetes' schemas, and the packages of its Dockerfile. No cluster
+%% runs them.
 -module(kubernetes_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 5}}].
@@ -24,10 +21,9 @@ init_per_group(schema, Config) ->
                                      [{Name, altered(Right, Wrong)} || {Name, Right, Wrong} <- faults()]),
     [{checked, maps:from_list(lists:zip(Names, check(Manifests, Config)))} | Config].
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
-%% tools/deps knows each need that it names.
+%% tools/deps knows each need that the Dockerfile names.
 dockerfile(_) ->
     Text = read("Dockerfile"),
     {match, Calls} = re:run(Text, "(?:RUN|&&) tools/deps ([^&\\\\]+)", [global, {capture, all_but_first, list}]),
@@ -47,12 +43,12 @@ collector(Config) ->
 debug_pod(Config) -> ?assertEqual([{"Pod", []}], checked(debug_pod, Config)).
 application(Config) -> ?assertEqual([{"Deployment", []}], checked(application, Config)).
 
-%% Each is put into debug-pod.yaml.
+%% Each fault is inserted into debug-pod.yaml.
 faults() ->
     [{unknown_field, "hostPID:", "hostPid:"}, {missing_field, "- name: dyntrace\n", "- tty: true\n"},
      {wrong_type, "hostPID: true", "hostPID: \"yes\""}, {wrong_kind, "kind: Pod", "kind: Pot"}].
 
-%% What Kubernetes would refuse is found.
+%% Faults that Kubernetes would refuse are detected.
 unknown_field(Config) -> refused(unknown_field, "'\"hostPid\"' does not exist in type 'IPodSpec'", Config).
 missing_field(Config) -> refused(missing_field, "must have required property name", Config).
 wrong_type(Config) -> refused(wrong_type, "data/spec/hostPID must be boolean", Config).
@@ -74,7 +70,7 @@ read(Name) ->
     {ok, Text} = file:read_file(filename:join([test_shell:project(), "docs/kubernetes", Name])),
     Text.
 
-%% Of each manifest [{Kind, [what is wrong]}].
+%% For each manifest: [{Kind, [error]}].
 check(Manifests, Config) ->
     Folder = ?config(priv_dir, Config),
     Files = [filename:join(Folder, lists:concat([N, ".yaml"])) || N <- lists:seq(1, length(Manifests))],

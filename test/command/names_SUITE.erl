@@ -1,16 +1,13 @@
-%% Names for each program of the host's command, also where another one has attached to the same probes before: the
-%% kernel counts a place once, so the later one asks by a probe of its own.
+%% Names for each program of the host command, also if another program has attached to the same probes before. The
+%% kernel counts a place only once, so the later program requests names through a different probe.
 -module(names_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [asking/1]).
+-import(test_command, [interrupted/1]).
 
-%% What stands for the processes of busy/0 in any output: a registered name, an initial call, a label.
+%% How processes of busy/0 appear in any output: by a registered name, an initial call, a label.
 -define(NAMES, ["names_named", "names_SUITE:busy/1", "{orders,17}"]).
 
 suite() ->
@@ -24,8 +21,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     _ = Case =:= recorder andalso test_require:tool(test_lttng:missing(), Config),
@@ -37,7 +33,7 @@ init_per_testcase(Case, Config) ->
     [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].
 
 end_per_testcase(_, Config) ->
-    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until("no consumer is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     test_node:stop(?config(node, Config)).
 
 call(Config, Fun) ->
@@ -57,7 +53,7 @@ busy(N) ->
     _ = lists:seq(1, 1000),
     receive after 20 -> busy(N + 1) end.
 
-%% Labels are in the dictionaries of processes of proc_lib alone before OTP 27, so this one has no label there.
+%% Before OTP 27, only processes of proc_lib have labels in their dictionaries, so this one has no label there.
 names() ->
     case erlang:system_info(otp_release) >= "27" of
         true -> ?NAMES;
@@ -76,24 +72,19 @@ named_top(Config) ->
 quoted(Name) ->
     re:replace(Name, "[{}]", "\\\\&", [global, {return, list}]).
 
-ended(Command) ->
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
-    Output.
-
-%% Three at once. Each asks once, and those before see no process twice.
+%% Three at once. Each requests names once, and the programs attached before list no process twice.
 tops(Config) ->
     Tops = [named_top(Config) || _ <- [1, 2, 3]],
     ?assertEqual(3, length(asking(Config))),
     [begin
-         Frames = string:split(ended(Top), "dyntrace top ", all),
+         Frames = string:split(interrupted(Top), "dyntrace top ", all),
          [begin
               {match, Pids} = re:run(Frame, "  (<[0-9.]+>)", [global, {capture, all_but_first, list}]),
               ?assertEqual(lists:sort(Pids), lists:usort(Pids))
           end || Frame <- Frames, re:run(Frame, "<[0-9.]+>") =/= nomatch]
      end || Top <- Tops].
 
-%% The sums of the first one have each message once, sent before the second one attaches, meanwhile and later.
+%% The sums of the first program count each message once: those sent before, while and after the second one attaches.
 exact_tops(Config) ->
     First = test_command:start(["top", ?config(os_pid, Config), "--exact", "--rows", "100", "--sort", "sent"]),
     ok = until_named(First),
@@ -106,12 +97,12 @@ exact_tops(Config) ->
     talk(200, Talker, Config),
     [ok = test_command:await("names_talker[\\s\\S]*dyntrace top [\\s\\S]*dyntrace top", Top) || Top <- [First, Second]],
     %% bpftrace prints a map and then clears it. On a busy machine, it loses some messages between the two.
-    All = sent(ended(First)),
+    All = sent(interrupted(First)),
     ?assert(All >= 900 andalso All =< 1000, All),
-    Later = sent(ended(Second)),
+    Later = sent(interrupted(Second)),
     ?assert(Later >= 100 andalso Later =< 700, Later).
 
-%% On the node: sends as many messages as it is told to.
+%% On the node: sends as many messages as requested.
 talker() ->
     Sink = spawn(fun Sink() -> receive _ -> Sink() end end),
     spawn(fun() -> register(names_talker, self()), talker(Sink) end).
@@ -125,16 +116,16 @@ talker(Sink) ->
     end.
 
 talk(Count, Talker, Config) ->
-    %% What it sends to the caller is a message, too.
+    %% The reply to the caller is a message, too.
     call(Config, fun() -> Talker ! {self(), Count - 1}, receive talked -> ok end end).
 
-%% The third of six columns, of all frames: run time, dirty I/O, sent.
+%% The third of six columns (run time, dirty I/O, sent), over all frames.
 sent(Output) ->
     {match, Rows} = re:run(Output, "^ +\\d+ +\\d+ +(\\d+) +\\d+ +\\d+ +\\d+  <[\\d.]+> names_talker$",
                            [global, multiline, {capture, all_but_first, list}]),
     lists:sum([list_to_integer(Sent) || [Sent] <- Rows]).
 
-%% The same script twice: both have the names of processes that were there before, and each message once.
+%% The same script runs twice. Both instances have names of existing processes, and count each message once.
 scripts(Config) ->
     Talker = call(Config, fun talker/0),
     Scripts = [begin
@@ -145,7 +136,7 @@ scripts(Config) ->
     talk(400, Talker, Config),
     [begin
          ok = test_command:await("names_talker", Script),
-         Output = test_command:interrupted(Script),
+         Output = interrupted(Script),
          {match, Rows} = re:run(Output, "^@sent\\[<[\\d.]+>, names_talker, [^]]*\\]: (\\d+)$",
                                 [global, multiline, {capture, all_but_first, list}]),
          ?assertEqual(400, lists:sum([list_to_integer(Sent) || [Sent] <- Rows]), Output),
@@ -153,21 +144,21 @@ scripts(Config) ->
          ?assertMatch({match, _}, re:run(Output, "who_talks\\.bt on .*/dyntrace\\.so, arguments \\d+;"))
      end || Script <- Scripts].
 
-%% A profile beside another one.
+%% Two profiles at the same time.
 profiles(Config) ->
     call(Config, fun() -> spawn(fun() -> register(names_hot, self()), hot(0) end) end),
     First = test_command:start(["profile", ?config(os_pid, Config), "--seconds", "300", "--hz", "997"]),
     ok = test_command:await("sampling ", First),
     {0, Second} = test_command:run(["profile", ?config(os_pid, Config), "--seconds", "2", "--hz", "997"]),
     ?assertMatch({match, _}, re:run(Second, "<[0-9.]+> names_hot"), Second),
-    ?assertMatch({match, _}, re:run(ended(First), "<[0-9.]+> names_hot")).
+    ?assertMatch({match, _}, re:run(interrupted(First), "<[0-9.]+> names_hot")).
 
-%% It works for a millisecond or so per turn.
+%% Works for about a millisecond per turn.
 hot(N) ->
     _ = lists:seq(1, 100000),
     receive after 50 -> hot(N + 1) end.
 
-%% Two programs beside a flight recorder of LTTng, which has enabled the probes of names before both.
+%% Two programs run beside an LTTng flight recorder that has enabled the probes of names before them.
 recorder(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "flight"),
     Recorder = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "-o", Folder]),
@@ -176,11 +167,11 @@ recorder(Config) ->
                     fun() -> length([Name || #{name := Name, backends := [lttng]} <-
                                                  call(Config, fun dyntrace:listeners/0)]) end),
     Tops = [named_top(Config) || _ <- [1, 2]],
-    _ = [ended(Top) || Top <- Tops],
-    _ = ended(Recorder),
+    _ = [interrupted(Top) || Top <- Tops],
+    _ = interrupted(Recorder),
     ok.
 
-%% It is said, and the program goes on.
+%% All probes are taken: the program says so and continues.
 all_taken(Config) ->
     Library = call(Config, fun() -> maps:get(library, dyntrace:info()) end),
     [Row] = [Count || #{name := dump_wanted, row := Count} <- dyntrace:probes()],
@@ -189,13 +180,13 @@ all_taken(Config) ->
     Consumer = test_bpftrace:start(Library, Probes),
     test_wait:until("all are taken", lists:seq(0, Row - 1), fun() -> asking(Config) end),
     ?assertEqual(lists:sort(Probes), lists:sort([Name || #{name := Name} <- call(Config, fun dyntrace:listeners/0)])),
-    %% No other tracer is attached to the probes of names, so it has names.
+    %% No other tracer is attached to the probes of names, so the program still gets names.
     Top = named_top(Config),
-    ?assertMatch({match, _}, re:run(ended(Top), "has 30 tracers that have asked for names, as many as can ask")),
+    ?assertMatch({match, _}, re:run(interrupted(Top), "has 30 tracers that request names, which is the maximum")),
     _ = test_bpftrace:stop(Consumer).
 
-%% A number that the user gives is not replaced.
+%% A number given by the user is not replaced.
 number_of_the_user(Config) ->
     Script = test_command:start(["run", "who_talks", ?config(os_pid, Config), "--", "21"]),
     test_wait:until("the probe is taken", [21], fun() -> asking(Config) end),
-    ?assertMatch({match, _}, re:run(test_command:interrupted(Script), "/dyntrace\\.so, arguments 21;")).
+    ?assertMatch({match, _}, re:run(interrupted(Script), "/dyntrace\\.so, arguments 21;")).

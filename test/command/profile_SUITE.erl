@@ -1,14 +1,10 @@
-%% `dyntrace profile': shares, names and paths of work that is known, on nodes with and without frame pointers.
+%% `dyntrace profile': shares, names and call paths of known work, on nodes with and without frame pointers.
 -module(profile_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(WITH_FLAG, ["+JPperf", "map"]).
-%% For shares. The load works for a part of the time only.
+%% A sampling rate for cases that measure shares. The load works only part of the time.
 -define(OFTEN, ["--hz", "997"]).
 
 suite() ->
@@ -22,7 +18,8 @@ init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
     test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config).
 
-%% The VM leaves the maps of its code. Those of nodes that have ended are the suite's if they have a module of it.
+%% The VM leaves the maps of its code behind. Maps of nodes that have ended belong to this suite if they contain one of
+%% its modules.
 end_per_suite(_) ->
     {0, _} = test_shell:run("for map in /tmp/perf-*.map; do pid=${map#/tmp/perf-}; [ -d /proc/${pid%.map} ] || "
                             "[ ! -f $map ] || ! grep -qs '$test_profile_load:' $map || rm -f $map; done", []),
@@ -33,11 +30,10 @@ init_per_testcase(Case, Config) ->
     ok = filelib:ensure_path(Folder),
     [{folder, Folder} | Config].
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
-%% Within 5 points, and each path whole, from the process to the loop. The VM's own work for a process, such as to
-%% schedule it, has no stack.
+%% Shares are within 5 points, and each path is complete, from the process to the loop. The VM's own work for a process,
+%% such as scheduling it, has no stack.
 shares(Config) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
@@ -48,7 +44,7 @@ shares(Config) ->
                   {Name, Share, abs(share(of_process(Name, Stacks), Ours) - Share)})
      || {Name, Share} <- lists:zip(names(), [60, 30, 10])],
     [begin
-         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (taken up)", Outermost)],
+         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (resumed)", Outermost)],
          ?assertMatch({_, Most} when Most > 75, {Name, share(Whole, Own)}),
          ?assertMatch({_, Most} when Most > 90, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
      end || Name <- names(), Own <- [of_process(Name, Stacks)]].
@@ -56,12 +52,12 @@ shares(Config) ->
 names() ->
     ["profile_heavy", "profile_middle", "profile_light"].
 
-%% A function that has just been entered shows without its caller.
+%% A function that has just been entered is shown without its caller.
 is_known_path({[_ | Frames], _}) ->
     lists:prefix(["test_profile_load:turns/2", "test_profile_load:repeated/1", "test_profile_load:inner/2"],
                  Frames -- ["test_profile_load:outer/1"]).
 
-%% On the terminal, and of one process.
+%% Tables on the terminal, of all processes and of one.
 tables(_) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
@@ -74,18 +70,18 @@ tables(_) ->
     test_node:stop(Node),
     printed("^[56]\\d\\.\\d % +\\d+\\.\\d\\d s +<[0-9.]+> profile_heavy +test_profile_load:turns/2 > "
             "test_profile_load:repeated/1 > test_profile_load:outer/1 > test_profile_load:inner/2 ", Output),
-    %% Six tenths of the work. The node has worked before the first sample and after the last one, too.
+    %% Six tenths of the work. The node also works before the first sample and after the last one.
     {match, [Seconds]} = re:run(Output, "% +(\\d+\\.\\d\\d) s +<[0-9.]+> profile_heavy ",
                                 [{capture, all_but_first, list}]),
     ?assertMatch({Share, _, _} when Share > 0.05 andalso Share < 0.8, {list_to_float(Seconds) / Ran, Seconds, Ran}),
     printed("^\\d\\d\\.\\d % +\\d+\\.\\d % +test_profile_load:inner/2 +<[0-9.]+> profile_heavy > ", Output),
-    %% What is in all samples has no row.
+    %% A frame that is in all samples has no row.
     printed("^\\d\\.\\d % +\\d\\d\\.\\d % +test_profile_load:(turns/2|repeated/1|outer/1)$", Output),
     printed("^100\\.0 % +\\d\\.\\d\\d s +<[0-9.]+> profile_light ", OfOne),
     nomatch = re:run(OfOne, "profile_heavy"),
     printed("used no CPU within 1 s", OfNone).
 
-%% Each kind of file has the same samples: of work with names that end no script.
+%% Each format has the same samples, of work whose names do not end a script element.
 files(Config) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
@@ -97,12 +93,12 @@ files(Config) ->
          ?assertMatch({{match, _}, _}, {re:run(Text, Pattern, [dotall]), Text})
      end || {Extension, Pattern} <- [{".html", "^<!doctype html>.*\"flame\": {\"name\": \"\".*profile_heavy.*"
                                                "test_profile_load:inner/2.*</html>\n$"},
-                                     {".json", "speedscope.app/file-format-schema.json.*test_profile_load:inner/2"},
-                                     {".speedscope", "\"unit\": \"nanoseconds\""},
+                                     {".speedscope.json", "speedscope.app/file-format-schema.json.*"
+                                                          "test_profile_load:inner/2.*\"unit\": \"nanoseconds\""},
                                      {".pftrace", "test_profile_load:inner/2.*profile_heavy"}]],
     test_node:stop(Node).
 
-%% In a NIF, on a dirty scheduler, in garbage collection: the VM has no frame pointers there.
+%% Work in a NIF, on a dirty scheduler, and in garbage collection, where the VM has no frame pointers.
 native(Config) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:native/0),
@@ -114,11 +110,11 @@ native(Config) ->
                             {"profile_gc", "(?s)test_profile_load:.*" ++ collector()}],
         Own <- [of_process(Name, Stacks)]].
 
-%% The stack that the process left when it was moved to the dirty scheduler is whole.
+%% The stack that the process had when it was moved to the dirty scheduler is complete.
 dirty() ->
     "crypto:pbkdf2_hmac(_nif)?/5 \\(last saved\\)".
 
-%% Since OTP 27, the functions that sweep lie at the border of the collector's, and have no names in a stripped VM.
+%% Since OTP 27, the sweeping functions are at the edge of the collector's code, and have no names in a stripped VM.
 collector() ->
     case erlang:system_info(otp_release) >= "27" of
         true -> "(\\[garbage collection\\]|static function \\[beam.smp\\])";
@@ -128,8 +124,8 @@ collector() ->
 is_at(Pattern, {Frames, _}) ->
     re:run(lists:join("\n", Frames), Pattern) =/= nomatch.
 
-%% What the VM runs is read in its memory, names come with no trace flag, and the command says of no tracing. A process
-%% that is spawned meanwhile has its name, too.
+%% The command reads what the VM runs from its memory. Names arrive without any trace flag, and the command says nothing
+%% about tracing. A process that is spawned meanwhile also has its name.
 untraced(_) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
@@ -143,22 +139,23 @@ untraced(_) ->
     printed("<[0-9.]+> profile_late +", Output),
     nomatch = re:run(Output, "is traced while it is sampled").
 
-%% Processes with the function in which they were taken up, marked, and what to do. Such a node is traced.
+%% Processes are shown with the function in which they were scheduled in, marked as such, with advice. Such a node is
+%% traced.
 without_flag(Config) ->
     Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
     Stacks = profiled(Node, Config, ["--seconds", "3" | ?OFTEN]),
     test_node:stop(Node),
-    printed("is traced while it is sampled, which costs it throughput: its functions have no names", Output),
+    printed("is traced while it is sampled, which reduces its throughput: its functions have no names", Output),
     printed("has no names of functions: it was not started with `\\+JPperf map`", Output),
     printed("next: add the line `\\+JPperf map` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
     Own = of_process("profile_heavy", Stacks),
     ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
-                                                      Taken =:= "test_profile_load:inner/2 (taken up)",
+                                                      Taken =:= "test_profile_load:inner/2 (resumed)",
                                                       Code =:= "[code of Erlang]"], Own)).
 
-%% Functions without processes, and what to do.
+%% The output has functions without processes, and advice.
 not_started(_) ->
     Node = test_node:start(#{args => ?WITH_FLAG}),
     _ = test_node:call(Node, fun() -> [_ | _] = dyntrace:probes(), test_profile_load:shares() end),
@@ -167,19 +164,19 @@ not_started(_) ->
     printed("nothing was traced within 2 s: the application dyntrace has not started", Output),
     printed("; process unknown\\] +test_profile_load:turns/2 > ", Output).
 
-%% Of two nodes that share the library only one is sampled.
+%% Of two nodes that share the library, only one is sampled.
 two_nodes(Config) ->
     Nodes = [One, Other] = [started(?WITH_FLAG) || _ <- [one, other]],
     _ = test_node:call(Other, fun test_profile_load:shares/0),
     _ = test_node:call(One, fun test_profile_load:native/0),
     Stacks = profiled(One, Config, ["--seconds", "3" | ?OFTEN]),
     lists:foreach(fun test_node:stop/1, Nodes),
-    %% A busy machine leaves few samples: any of its processes will do.
+    %% A busy machine leaves few samples, so any of its processes will do.
     ?assertNotEqual([], [Stack || Name <- ["profile_nif", "profile_dirty", "profile_gc"],
                                   Stack <- of_process(Name, Stacks)]),
     [?assertEqual([], of_process(Name, Stacks)) || Name <- names()].
 
-%% A node in another namespace of processes, with a /tmp of its own.
+%% A node in another PID namespace, with its own /tmp.
 container(Config) ->
     %% The project may be below /tmp.
     Own = "mount --bind \"$0\" /mnt && mount -t tmpfs tmpfs /tmp && mkdir -p \"$0\" && mount --bind /mnt \"$0\" && "
@@ -196,7 +193,7 @@ container(Config) ->
     Heavy = of_process("profile_heavy", Stacks),
     ?assertMatch(Most when Most > 75, share([Stack || Stack <- Heavy, is_known_path(Stack)], Heavy)).
 
-%% What it did until then is shown, with the names of its code.
+%% Samples until the node ended are shown, with the names of its code.
 node_ends(_) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
@@ -207,16 +204,16 @@ node_ends(_) ->
     test_wait:until("it has worked", true, fun() -> test_node:cpu_ticks(OsPid) - Before > 50 end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
-    printed("has ended meanwhile", Output),
+    printed("ended during the sampling", Output),
     printed("test_profile_load:repeated/1 > test_profile_load:outer/1", Output).
 
-%% The map is the node's: it may be a pipe without an end, a link, names for terminals, or anything.
+%% The node writes the map, so it may be an endless pipe, a link, a file with control characters, or anything else.
 hostile_map(_) ->
     Node = started(?WITH_FLAG),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     OsPid = test_node:os_pid(Node),
     Map = "/tmp/perf-" ++ OsPid ++ ".map",
-    Unread = "its map /tmp/perf-\\d+.map can't be read: it is not a regular file of a usual size",
+    Unread = "its map /tmp/perf-\\d+.map can't be read: it is not a regular file, or it is too large",
     [begin
          {0, _} = test_shell:run("M=~s; ~s", [Map, Make]),
          {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "1"]),
@@ -235,10 +232,11 @@ wrong_arguments(_) ->
     [begin
          {2, Output} = test_command:run(["profile" | Args]),
          printed(Pattern, Output)
-     end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .json .speedscope"},
-                                {["--hz", "0"], "no number from 1 to 1000"},
-                                {["--hz", "2000"], "no number from 1 to 1000"},
-                                {["--seconds", "never"], "no number of seconds"}]].
+     end || {Args, Pattern} <- [{["-o", "x.pdf"], "must end in one of .html .folded .speedscope.json"},
+                                {["-o", "x.json"], "invalid file name: 'x.json', must end in one of .html .folded "},
+                                {["--hz", "0"], "must be a number from 1 to 1000"},
+                                {["--hz", "2000"], "must be a number from 1 to 1000"},
+                                {["--seconds", "never"], "invalid number of seconds"}]].
 
 %% -- Helpers ------------------------------------------------------------------------------------
 
@@ -250,7 +248,7 @@ started(Options, Args) ->
     ok = test_node:call(Node, fun() -> {ok, _} = application:ensure_all_started(dyntrace), ok end),
     Node.
 
-%% [{Frames, Samples}] of a profile that is written as folded stacks.
+%% [{Frames, Samples}] of a profile written as folded stacks.
 profiled(Node, Config, Args) ->
     profiled_of(test_node:os_pid(Node), Config, Args).
 
@@ -267,7 +265,7 @@ profiled_of(Name, Config, Args) ->
 of_process(Name, Stacks) ->
     [Stack || Stack = {[Process | _], _} <- Stacks, lists:suffix(" " ++ Name, Process)].
 
-%% Percent.
+%% In percent.
 share(Part, Whole) ->
     100 * samples(Part) / samples(Whole).
 

@@ -1,14 +1,10 @@
-%% A flight recorder that writes by itself, `dyntrace record --snapshot --when': each cause, a storm, a node that comes
-%% back, a full disk, a daemon that is killed, the node of another user.
+%% A flight recorder that writes automatically, `dyntrace record --snapshot --when': each cause, an event storm, a node
+%% that comes back, a full disk, a daemon that is killed, the node of another user.
 -module(snapshots_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
-%% Cases with a node of another user, and with the daemon of that user.
+%% Cases with a node and a session daemon of another user.
 -define(IS_OF_NOBODY(Case), Case =:= another_user; Case =:= hostile_user; Case =:= hostile_folder;
                             Case =:= hostile_snapshot).
 
@@ -25,10 +21,9 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing, Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% Root's daemon would serve that user's node, too.
+%% That user's node would also register with root's daemon.
 init_per_testcase(Case, Config) when ?IS_OF_NOBODY(Case) ->
     Config;
 init_per_testcase(Case, Config) ->
@@ -46,7 +41,7 @@ end_per_testcase(Case, Config) ->
     test_wait:until("the node has gone, whose name the next one has", nomatch,
                     fun() -> {_, Nodes} = test_command:run(["nodes"]), string:find(Nodes, full_name()) end),
     test_node:stop_epmd(?config(epmd, Config)),
-    %% That case has killed it.
+    %% This case kills the daemon itself.
     Case =:= full_disk_and_lost_daemon orelse test_lttng:stop_daemon(?config(daemon, Config)).
 
 started(Config) ->
@@ -57,7 +52,7 @@ started(Config) ->
 
 %% -- Causes ----------------------------------------------------------------------------------------
 
-%% {Name of the snapshots, the word of --when, what a line of the recording has, what happens on the node}
+%% {Name of the snapshots, argument of --when, regex for a line of the recording, action on the node}
 happenings(Drivers) ->
     [{"crash", "crash", "process_exit: .*boom", fun() -> spawn(fun() -> exit({boom, on_purpose}) end) end},
      {"error", "error", "log: .*something broke", fun() -> logger:error("something broke") end},
@@ -87,8 +82,8 @@ write() ->
                   [port_command(Port, binary:copy(<<"data">>, 100000)) || _ <- lists:seq(1, 100)]
           end).
 
-%% A recorder for each cause: it writes at that one, once, and at no other. One has a cause that does not happen. They
-%% begin one after the other: with ten that set triggers at once, the daemon of LTTng 2.16 has ended twice.
+%% Each cause has a recorder that writes once, at that cause and at no other. One recorder has a cause that does not
+%% happen. They start one after the other, because the daemon of LTTng 2.16 crashed twice when ten set triggers at once.
 causes(Config) ->
     Drivers = test_driver:build(?config(priv_dir, Config)),
     Causes = happenings(Drivers) ++ [long_queue() || has_long_queues(Config)],
@@ -100,7 +95,7 @@ causes(Config) ->
     [call(Config, Happens) || {_, _, _, Happens} <- Causes],
     [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
     ?assertEqual([], written_by(Idle)),
-    %% Somebody may ask for one.
+    %% A signal requests a snapshot.
     {_, Asked} = Idle,
     ok = test_command:signal("USR1", Asked),
     ?assertMatch([#{<<"cause">> := "asked"}], [cause_of(One) || One <- until_written(1, Idle)]),
@@ -119,8 +114,8 @@ has_long_queues(Config) ->
 
 %% -- Storms ----------------------------------------------------------------------------------------
 
-%% A thousand crashes in a second are one snapshot; the others are counted. The recorder has outlived its shell; it
-%% records the node again when that has come back. Killed, it leaves nothing.
+%% A thousand crashes in a second cause one snapshot; the others are counted. The recorder outlives its shell, and
+%% records the node again when it has come back. If the recorder is killed, nothing is left.
 storm_and_restart(Config) ->
     Folder = filename:join(?config(folder, Config), "snapshots"),
     {0, Said} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "--keep", "1", "--detach",
@@ -145,7 +140,7 @@ storm_and_restart(Config) ->
     ?assertMatch({match, _}, re:run(Report, "^Findings", [multiline])),
     Page = filename:join(?config(folder, Config), "night.html"),
     {0, Viewed} = test_command:run(["view", First, "-o", Page]),
-    ?assertMatch({match, _}, re:run(Viewed, "opens at that moment: file://.*/night[.]html#t=[0-9]+[.]\\d+,[0-9.]+\n")),
+    ?assertMatch({match, _}, re:run(Viewed, "page at that time: file://.*/night[.]html#t=[0-9]+[.]\\d+,[0-9.]+\n")),
     test_node:stop(?config(node, Config)),
     Again = [{node, started(Config)} | Config],
     try
@@ -159,21 +154,21 @@ storm_and_restart(Config) ->
         {0, Later} = test_command:run(["view", hd(written(Folder))]),
         ?assertMatch({match, _}, re:run(Later, "boom_again")),
         {0, _} = test_shell:run("kill -9 ~s", [OsPid]),
-        %% `lttng list' fails for a session that goes while it lists it.
+        %% `lttng list' fails if a session is removed while it lists it.
         test_wait:until("triggers and session have gone", {<<>>, 0, nomatch},
                         fun() ->
                                 {Status, Sessions} = test_lttng:lttng(?config(daemon, Config), "list", []),
                                 {triggers(Config), Status, string:find(Sessions, "dyntrace-" ++ OsPid)}
                         end),
         {0, Idle} = test_command:run(["snapshot", "--list", "-o", Folder]),
-        ?assertMatch({match, _}, re:run(Idle, "no recorder runs"))
+        ?assertMatch({match, _}, re:run(Idle, "no recorder writes into "))
     after
         test_node:stop(?config(node, Again))
     end.
 
-%% -- What may go wrong -----------------------------------------------------------------------------
+%% -- Failures and attacks --------------------------------------------------------------------------
 
-%% A full disk is told, once, and ends nothing. The end of the daemon ends the recorder, and not the node.
+%% A full disk is reported once, and the recorder continues. The end of the daemon ends the recorder, but not the node.
 full_disk_and_lost_daemon(Config) ->
     Disk = filename:join(?config(folder, Config), "disk"),
     ok = filelib:ensure_path(Disk),
@@ -190,7 +185,7 @@ full_disk_and_lost_daemon(Config) ->
         until_following(Config),
         {0, _} = test_shell:run("head -c ~bM /dev/zero > '~ts/other'", [SizeMB - 15, Disk]),
         call(Config, fun() -> spawn(fun() -> exit(boom) end) end),
-        ok = test_command:await("no snapshot of crash, nor of what follows\n.*MB free\n  next: ", Command),
+        ok = test_command:await("no snapshot of crash, nor of later causes\n.*MB free\n  next: ", Command),
         ?assertEqual([], written(Disk ++ "/snapshots")),
         ok = file:delete(Disk ++ "/other"),
         test_wait:until("there is room again", 1,
@@ -198,19 +193,19 @@ full_disk_and_lost_daemon(Config) ->
                                 call(Config, fun() -> spawn(fun() -> exit(boom) end) end),
                                 length(written(Disk ++ "/snapshots"))
                         end),
-        %% It has said by now what it can't notice.
+        %% By now, the command has reported what it can't detect.
         has_long_queues(Config) orelse
-            test_command:await("can't trace vm_long_message_queue: the VM tells it from OTP 27 on\n", Command),
+            test_command:await("can't trace vm_long_message_queue: requires OTP 27 or later\n", Command),
         ok = test_lttng:kill_daemon(?config(daemon, Config)),
         {1, Output} = test_command:finish(Command),
         ?assertMatch({match, _}, re:run(Output, "the session daemon has ended, .*snapshots remain\n  next: ")),
-        ?assertEqual([1], [length(binary:matches(Output, <<"nor of what follows">>))]),
+        ?assertEqual([1], [length(binary:matches(Output, <<"nor of later causes">>))]),
         ok = call(Config, fun() -> [spawn(fun() -> exit(boom) end) || _ <- lists:seq(1, 100)], ok end)
     after
         test_shell:run("umount -l '~ts'", [Disk])
     end.
 
-%% Root's recorder of a node of nobody, whose daemon writes into a folder that it may not read.
+%% Root records a node of the user `nobody', whose daemon writes into a folder that it may not read.
 another_user(_) ->
     with_node_of_nobody(fun recorded_for_another_user/2).
 
@@ -237,11 +232,11 @@ recorded_for_another_user(Home, Node) ->
     Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "mark:hello", "-o",
                                   Folder]),
     ok = test_command:await("kept in memory", Command),
-    %% The recorder's session is not that user's current one.
+    %% The recorder's session does not become that user's current one.
     ?assertEqual(false, filelib:is_file(Home ++ "/home/.lttngrc")),
     test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
     test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
-    %% Without a name, nothing can come back.
+    %% A node without a name can't come back.
     test_node:stop(Node),
     {0, _} = test_command:finish(Command),
     [Snapshot] = written(Folder),
@@ -250,29 +245,30 @@ recorded_for_another_user(Home, Node) ->
     {0, Report} = test_command:run(["view", Snapshot]),
     ?assertMatch({match, _}, re:run(Report, "mark-hello in nonode@nohost: <[0-9.]+> hello, ")).
 
-%% The user of the node takes over the output of what runs as that user: root's command ends, and takes little memory.
+%% The user of the node takes over the output of programs that run as that user: root's command ends, and uses little
+%% memory.
 hostile_user(_) ->
     with_node_of_nobody(
       fun(Home, Node) ->
               OsPid = test_node:os_pid(Node),
               Record = fun(Name, Args) -> ["record", OsPid, "-o", filename:join(Home, Name) | Args] end,
               When = ["--snapshot", "--when", "mark:hello"],
-              Listener = "LTTng's triggers",
-              %% A flood of what `lttng' prints.
+              Listener = "notifications of LTTng triggers",
+              %% The output of `lttng' is flooded.
               Flood = take_over("/lttng", "flood", Home),
               {_, Flooded} = test_command:run(peak(), Record("flooded", ["--seconds", "1"])),
               ?assertEqual(true, took(Flood)),
               ?assert(peak_of(Flooded) < 200000, Flooded),
               stop(Flood),
-              %% The program that LTTng notifies is stopped before it is ready, and its output kept open: one signal
-              %% ends the recorder.
+              %% The program that LTTng notifies is stopped before it is ready, and its output is kept open: one signal
+              %% still ends the recorder.
               Held = take_over(Listener, "hold", Home),
               Waiting = test_command:start(Record("held", When)),
               test_wait:until("its output is taken", true, fun() -> took(Held) end),
               ok = test_command:signal("INT", Waiting),
               {130, _} = test_command:finish(Waiting),
               stop(Held),
-              %% It is flooded, or killed and its output kept open, while the recorder works.
+              %% The program is flooded, or killed with its output kept open, while the recorder works.
               [begin
                    Command = test_command:start(peak(), Record(Act, When)),
                    ok = test_command:await("kept in memory", Command),
@@ -285,14 +281,14 @@ hostile_user(_) ->
                    ?assert(peak_of(Output) < 200000, Output),
                    stop(Taken)
                end || {Act, Expected, Said} <- [{"flood", 0, "kept in memory"},
-                                                {"kill", 1, "the program that LTTng notifies of causes was killed"}]]
+                                                {"kill", 1, "receives LTTng's notifications was killed"}]]
       end).
 
-%% The user of the node fills the folder of the recording with what a search never ends in: the command ends at its time
-%% and at the first signal. What it has recorded can be viewed, unless the folder can't be searched.
+%% The user of the node fills the folder of the recording with an endless search: the command ends on time and at the
+%% first signal. The recording can be viewed, unless the folder can't be searched.
 hostile_folder(_) ->
     Deep = "more than 20 levels of folders",
-    %% Of its three bounds, the first that is reached depends on the machine.
+    %% Which of the search's three limits is reached first depends on the machine.
     Many = "it has more (than 100000 files|files )",
     with_node_of_nobody(
       fun(Home, Node) ->
@@ -330,14 +326,13 @@ report_of_hostile_folder(Home, Node) ->
     ?assertMatch({match, _}, re:run(Page, "^Findings")),
     ?assertEqual([], filelib:wildcard("dyntrace-*", temporary(Home))).
 
-%% The user of a recorder fills the folder of its snapshot: what can't be packed is left out, and named.
+%% The user of a recorder fills the folder of its snapshot: files that can't be packed are left out, and named.
 hostile_snapshot(_) ->
     with_node_of_nobody(
       fun(Home, Node) ->
               Recorder = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "-o", Home ++ "/memory"]),
               ok = test_command:await("are kept in memory", Recorder),
-              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list",
-                                             [test_command:as_nobody(Home ++ "/home")]),
+              {0, Sessions} = test_shell:run("~ts lttng --no-sessiond list", [test_command:as_nobody(Home ++ "/home")]),
               {match, [Session]} = re:run(Sessions, "dyntrace-[-\\w]+", [{capture, first, list}]),
               Attack = attack(filename:join(Home, "tmp/dyntrace-*/0-" ++ Session), "packed", Home),
               Folder = filename:join(Home, "collected"),
@@ -358,13 +353,13 @@ hostile_snapshot(_) ->
 within(Seconds) ->
     io_lib:format("timeout --foreground --signal=KILL ~b", [Seconds]).
 
-%% The folder for the command's temporary ones, where the attack finds them.
+%% The folder for the command's temporary folders, where the attack expects them.
 temporary(Home) ->
     Folder = filename:join(Home, "tmp"),
     ok = filelib:ensure_path(Folder),
     Folder.
 
-%% A program of nobody that fills a folder once it belongs to that user.
+%% A program that runs as `nobody' and fills a folder once that user owns it.
 attack(Pattern, Act, Home) ->
     Program = filename:join(Home, "hostile_folder.py"),
     {0, _} = test_shell:run("install -m 644 '~ts/test/support/attacks/hostile_folder.py' '~ts'",
@@ -380,11 +375,11 @@ done(Attack) ->
     after 60000 -> error(attack_is_not_done)
     end.
 
-%% The command, not what limits its time.
+%% Interrupts the command, not the wrapper that limits its time.
 interrupt(Command) ->
     {0, _} = test_shell:run("pkill -INT -P ~b", [test_command:os_pid(Command)]).
 
-%% A program of nobody that waits for the word in a command line.
+%% A program that runs as `nobody' and waits for the word in a command line.
 take_over(Word, Act, Home) ->
     File = filename:join([Home, "home", Act]),
     _ = file:delete(File),
@@ -402,7 +397,7 @@ took({File, _}) ->
 stop({_, OsPid}) ->
     test_shell:run("kill -9 ~b", [OsPid]).
 
-%% Prefix of a command, which says how many kB it or a program of its had at most.
+%% The prefix of a command. It prints the peak memory, in kB, of the command and its programs.
 peak() ->
     "python3 -c " ++ test_command:quoted(
       "import resource, signal, subprocess, sys\n"
@@ -414,7 +409,7 @@ peak_of(Output) ->
     {match, [Peak]} = re:run(Output, "peak (\\d+)", [{capture, all_but_first, list}]),
     list_to_integer(Peak).
 
-%% LTTng's message is told, and nothing remains.
+%% LTTng's message is printed, and nothing is left.
 wrong_filter(Config) ->
     Folder = filename:join(?config(folder, Config), "snapshots"),
     {1, Output} = test_command:run(["record", full_name(), "--snapshot", "--when", "log /level == /", "--detach", "-o",
@@ -424,7 +419,7 @@ wrong_filter(Config) ->
 
 %% -- Helpers ---------------------------------------------------------------------------------------
 
-%% Another run beside this one has nodes of other names.
+%% Nodes of a concurrent run have other names.
 name() ->
     "night" ++ os:getpid().
 
@@ -447,7 +442,7 @@ ended(Signal, {_, Command}) ->
 written_by({Folder, _}) ->
     written(Folder).
 
-%% The whole snapshots of a folder.
+%% The complete snapshots of a folder.
 written(Folder) ->
     [filename:dirname(Cause) || Cause <- filelib:wildcard(filename:join(Folder, "*/cause.json"))].
 

@@ -1,10 +1,10 @@
-"""A process that takes over the output of another program of its user, as a hostile user may.
+"""A process that takes over the output of another program of the same user, as a malicious user could.
 
     takeover.py WORD ACT SECONDS FILE
 
 It waits for a process of its user that has WORD in its command line, stops it, and takes its standard output and errors
-by pidfd_getfd(2). Then it does ACT: `flood` both, `hold` them, or `kill` the process and hold them, for that many
-seconds in all, and ends with the test. It writes `took` to FILE as soon as it has them.
+with pidfd_getfd(2). Then it does ACT: `flood` both, `hold` them, or `kill` the process and hold them. It ends after
+SECONDS in all, or with the test. It writes `took` to FILE as soon as it has the streams.
 """
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ SYSCALL = ctypes.CDLL(None, use_errno=True).syscall
 
 
 def found(word: bytes) -> List[int]:
-    """Returns the other processes of this user that have the word."""
+    """Returns the user's other processes that have the word in their command lines."""
     pids = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
@@ -39,7 +39,7 @@ def taken(pid: int) -> List[int]:
 
 
 def has_lost_test() -> bool:
-    """Returns whether the test has ended, which has the other end of the standard input."""
+    """Returns whether the test, which holds the other end of standard input, has ended."""
     return bool(select.select([0], [], [], 0)[0]) and os.read(0, 1) == b""
 
 

@@ -1,4 +1,4 @@
-"""bpftrace's programs, its output, and its end."""
+"""bpftrace's programs, its output, and its termination."""
 import contextlib
 import io
 import shlex
@@ -8,12 +8,13 @@ import unittest
 from typing import Dict, List, Optional, Tuple
 from unittest import mock
 
-from dyntrace_command.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of,
-                                       in_initial_namespace, lost_events, messages_of, place_in_row, program_text, text)
 from dyntrace_command.commands.run import check_symbols, program_for, with_place
-from dyntrace_command.counted import Counted
-from dyntrace_command.failures import Failure
-from dyntrace_command.sampled import QUIET, Sampled
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.top.from_events import Counted
+from dyntrace_command.top.from_samples import QUIET, Sampled
+from dyntrace_command.tracers.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of,
+                                               in_initial_namespace, lost_events, messages_of, place_in_row,
+                                               program_text, text)
 
 
 class Stuck:
@@ -25,20 +26,20 @@ class Stuck:
         self.signals: List[signal.Signals] = []
 
     def poll(self) -> Optional[int]:
-        """It runs."""
+        """The process is running."""
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Notes it."""
+        """Records the signal."""
         self.signals.append(number)
 
     def wait(self, timeout: float) -> None:
-        """It does not end."""
+        """The process does not end."""
         raise subprocess.TimeoutExpired("bpftrace", timeout)
 
 
 class NotEnded(unittest.TestCase):
-    """The kernel still detaches a bpftrace that was killed."""
+    """The kernel is still detaching a bpftrace that was killed."""
 
     def setUp(self) -> None:
         self.stuck = Stuck()
@@ -47,7 +48,7 @@ class NotEnded(unittest.TestCase):
         self.signals = [signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 
     def test_is_the_failure(self) -> None:
-        """Where all else went well."""
+        """It is the failure if nothing else failed."""
         with self.assertRaises(Failure) as raised:
             with self.bpftrace:
                 pass
@@ -56,7 +57,7 @@ class NotEnded(unittest.TestCase):
         self.assertEqual(self.signals, self.stuck.signals)
 
     def test_is_said_beside_an_earlier_one(self) -> None:
-        """That one is the failure."""
+        """If there was an earlier failure, that one is raised, and this one is printed."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said), self.assertRaisesRegex(ValueError, "before"), self.bpftrace:
             raise ValueError("before")
@@ -65,7 +66,7 @@ class NotEnded(unittest.TestCase):
 
 
 class Standard(unittest.TestCase):
-    """What bpftrace says beside the results, and what it says of a failure."""
+    """bpftrace's messages beside the results, and when it fails."""
 
     LIMIT = "ERROR: Unknown error -1: couldn't set RLIMIT_MEMLOCK for bpftrace. If your program is not loading, you " \
         "can try \"ulimit -l 8192\" to fix the problem"
@@ -73,7 +74,7 @@ class Standard(unittest.TestCase):
     REAL = "ERROR: Error attaching probe: 'usdt:/x:a:b'"
 
     def said(self, script: str) -> str:
-        """What is shown of a program's messages."""
+        """The messages that are shown of a program's output."""
         shown = io.StringIO()
         with contextlib.redirect_stderr(shown):
             messages = Messages()
@@ -82,23 +83,23 @@ class Standard(unittest.TestCase):
         return shown.getvalue()
 
     def test_noise(self) -> None:
-        """It is not shown, unless it may be the cause of a failure."""
+        """Noise is not shown, unless it may be the cause of a failure."""
         printed = "".join(f"echo {shlex.quote(line)} >&2; " for line in (self.LIMIT, "", self.SYMBOLS, self.REAL))
         self.assertEqual(f"{self.REAL}\n", self.said(printed))
         self.assertEqual(f"{self.REAL}\n{self.LIMIT}\n{self.SYMBOLS}\n", self.said(printed + "exit 1"))
         self.assertEqual("\\x1b[31m evil\n", self.said("printf '\\033[31m evil' >&2"))
 
     def test_failure(self) -> None:
-        """Its cause is the real one, if there is one."""
+        """The message names the real cause, if it is known."""
         self.assertEqual([self.REAL], messages_of([self.LIMIT, self.REAL, self.SYMBOLS]))
         self.assertEqual([self.LIMIT], messages_of([self.LIMIT]))
 
 
 class Row(unittest.TestCase):
-    """The probe by which a program asks for names."""
+    """The probe by which a program requests names."""
 
     def place(self, taken: Dict[str, bool]) -> Optional[str]:
-        """The one that is chosen, where these are taken; other probes don't count."""
+        """The probe that is chosen if these are taken. Other probes don't count."""
         others = {"org_erlang_dyntrace:dump_start": True, "shop:dump_wanted5": False,
                   "org_erlang_dyntrace:dump_wantedx": False, "org_erlang_dyntrace:dump_wanted7000": False}
         node = mock.Mock()
@@ -108,22 +109,23 @@ class Row(unittest.TestCase):
         return place_in_row(node)
 
     def test_free(self) -> None:
-        """By chance; the first one, which scripts take that are started by hand, only if no other is free."""
+        """A free probe is chosen at random. The first one is chosen last, because scripts that are started by hand
+        use it."""
         row = {"": False, "1": True, "2": False, "29": False}
         self.assertEqual({"2", "29"}, {self.place(row) for _ in range(100)})
         self.assertEqual("", self.place({"": False, "1": True}))
 
     def test_taken(self) -> None:
-        """It is said; an earlier library has no row, of which nothing is said."""
+        """If all are taken, the command says so. An earlier library has no such probes, which is not reported."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             self.assertIsNone(self.place({}))
             self.assertEqual("", said.getvalue())
             self.assertIsNone(self.place({"": True, "1": True}))
-        self.assertIn("shop@db (1) has 2 tracers that have asked for names", said.getvalue())
+        self.assertIn("shop@db (1) has 2 tracers that request names", said.getvalue())
 
     def test_of_a_script(self) -> None:
-        """It is the argument that the script names, unless the user has given that."""
+        """The number becomes the argument that the script names, unless the user has given that argument."""
         node = mock.Mock()
         node.probes.return_value = {"org_erlang_dyntrace:dump_wanted9": False}
         cases: List[Tuple[str, List[str], List[str]]] = [
@@ -134,21 +136,14 @@ class Row(unittest.TestCase):
                 script = f"usdt:$1:org_erlang_dyntrace:dump_wanted{wanted} {{ }}\n"
                 self.assertEqual(result, with_place(script, arguments, node))
 
-    def test_of_an_earlier_library(self) -> None:
-        """Another probe of names replaces one that the library lacks, for which bpftrace would fail."""
-        node = mock.Mock()
+    def test_of_a_condition(self) -> None:
+        """The condition is in each block of a script."""
         script = "".join(f"usdt:$1:org_erlang_dyntrace:dump_wanted{n} {{ }}\n" for n in ("$2", 4))
-        filtered = script.replace("{ }", "{ if (!(pid == 7)) { return; } }")
-        # Unknown, or there: the names stay.
-        for names in ({}, {"org_erlang_dyntrace:dump_start": False, "org_erlang_dyntrace:dump_wanted": True}):
-            node.probes.return_value = names
-            self.assertEqual(filtered, program_for("mine.bt", script, "pid == 7", node))
-        node.probes.return_value = {"org_erlang_dyntrace:dump_start": False}
-        self.assertEqual("usdt:$1:org_erlang_dyntrace:dump_start { if (!(pid == 7)) { return; } }\n" * 2,
-                         program_for("mine.bt", script, "pid == 7", node))
+        self.assertEqual(script.replace("{ }", "{ if (!(pid == 7)) { return; } }"),
+                         program_for("mine.bt", script, "pid == 7"))
 
     def test_of_names_of_functions(self) -> None:
-        """A script that asks for them is refused where bpftrace can't be kept from the node's files."""
+        """A script that needs names of functions is refused if bpftrace can't be kept from reading the node's files."""
         script = "usdt:x:y:z { print(ustack); }"
         with mock.patch("dyntrace_command.commands.run.help_text", lambda _: "BPFTRACE_NO_USER_SYMBOLS [default: 0]"):
             check_symbols("mine.bt", script, "bpftrace")
@@ -156,48 +151,49 @@ class Row(unittest.TestCase):
             check_symbols("mine.bt", "usdt:x:y:z { print(ustack(raw)); }", "bpftrace")
             with self.assertRaises(Failure) as raised:
                 check_symbols("mine.bt", script, "bpftrace")
-        self.assertIn("mine.bt asks for names of functions (line 1 has ustack)", raised.exception.text)
+        self.assertIn("mine.bt looks up function names (line 1 has ustack)", raised.exception.text)
 
     def test_of_an_unsure_script(self) -> None:
-        """It is a failure, and not an unlimited program."""
+        """A script that can't be limited for certain fails, instead of running unlimited."""
         with self.assertRaises(Failure) as raised:
-            program_for("mine.bt", "BEGIN {", "pid == 7", mock.Mock())
-        self.assertIn("mine.bt can't be limited to one node: line 1 has an end within a block", raised.exception.text)
+            program_for("mine.bt", "BEGIN {", "pid == 7")
+        self.assertIn("mine.bt can't be limited to one node: line 1 has an unexpected end of the script",
+                      raised.exception.text)
 
 
 class Condition(unittest.TestCase):
-    """The condition that a thread is the node's."""
+    """The condition that a thread belongs to the node."""
 
     def condition(self, is_initial: bool, btf: str = "/dev/null") -> str:
-        """Returns the condition for process 41, which is number 7 in its own namespace."""
+        """Returns the condition for process 41, which has pid 7 in its own namespace."""
         node = mock.Mock(pid=41)
         node.process.inner_pid.return_value, node.process.namespace.return_value = 7, "pid:[4026532000]"
-        with mock.patch("dyntrace_command.bpftrace.in_initial_namespace", lambda: is_initial), \
-                mock.patch("dyntrace_command.bpftrace.BTF", btf):
+        with mock.patch("dyntrace_command.tracers.bpftrace.in_initial_namespace", lambda: is_initial), \
+                mock.patch("dyntrace_command.tracers.bpftrace.BTF", btf):
             return condition_of(node)
 
     def test_initial(self) -> None:
-        """Numbers are the kernel's there, and BTF is not needed."""
+        """In the initial namespace, pids are the kernel's, and BTF is not needed."""
         self.assertEqual("pid == 41", self.condition(True, "/nowhere"))
 
     def test_other(self) -> None:
-        """The number within the node's own namespace, with that namespace."""
+        """Otherwise, the condition has the pid in the node's own namespace, and that namespace."""
         condition = self.condition(False)
         self.assertEqual(2, condition.count("->nr == 7 && "))
         self.assertEqual(2, condition.count("->ns->ns.inum == 4026532000)"))
         self.assertNotIn("pid ==", condition)
 
     def test_order(self) -> None:
-        """The cast stands directly before the first member: versions from 0.23 on refuse the rest otherwise."""
+        """The cast is directly before the first member, because versions from 0.23 on refuse anything else."""
         self.assertEqual(4, self.condition(False).count("((struct upid *)kptr("))
 
     def test_foreign_proc(self) -> None:
-        """Where /proc is that of another namespace, numbers there are not the kernel's."""
-        with mock.patch("dyntrace_command.bpftrace.os.readlink", side_effect=FileNotFoundError):
+        """If /proc belongs to another namespace, its pids are not the kernel's."""
+        with mock.patch("dyntrace_command.tracers.bpftrace.os.readlink", side_effect=FileNotFoundError):
             self.assertFalse(in_initial_namespace())
 
     def test_without_btf(self) -> None:
-        """The command refuses."""
+        """Without BTF, the command refuses."""
         with self.assertRaisesRegex(Failure, "no_btf"):
             self.condition(False, "/nowhere")
 
@@ -206,13 +202,13 @@ SAMPLING = ["HERTZ", "MODE", "FRAMES"]
 
 
 class Programs(unittest.TestCase):
-    """Texts of users and nodes within a program."""
+    """Texts from users and nodes within a program."""
 
     def test_words(self) -> None:
-        """All at once: a text with a placeholder's name is left alone."""
-        program = program_text("names+label", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB",
+        """All placeholders are replaced in one pass: a text that looks like a placeholder is unchanged."""
+        program = program_text("names+token_messages", {"LIB": "usdt:x", "ONLY": "pid == 1", "LABEL": "ONLY LIB",
                                                "ASK": "usdt:x:dump_wanted3"})
-        # What is attached last: bpftrace before 0.27 begins with the last one.
+        # The probe that is attached last: bpftrace before 0.27 begins with the last one.
         self.assertIn("usdt:x:dump_wanted3 { }\nusdt:x:process_identity", program)
         self.assertIn('usdt:x:seq_trace_send /pid == 1 && str(arg0) == "ONLY LIB"/', program)
         self.assertIn("usdt:x:process_identity /pid == 1 && ", program)
@@ -221,9 +217,10 @@ class Programs(unittest.TestCase):
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
         places = ["SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]
-        programs: Dict[str, List[str]] = {"names+counted": ["MOST"], "names+sampled": [], "names+label": ["LABEL"],
-                                         "names+next": ["ENTRY"], "names+traced+profile": SAMPLING,
-                                         "named+memory+profile": SAMPLING + places}
+        programs: Dict[str, List[str]] = {
+            "names+event_sums": ["MOST"], "names+process_samples": [], "names+token_messages": ["LABEL"],
+            "names+candidate_messages": ["ENTRY"], "names+traced_samples+sample_counts": SAMPLING,
+            "dumped_names+untraced_samples+sample_counts": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", "ASK", *words]})
@@ -231,16 +228,16 @@ class Programs(unittest.TestCase):
                 self.assertNotRegex(program, r"\b(LIB|ONLY|ASK|MOST|LABEL|ENTRY)\b")
 
     def test_texts_stay_texts(self) -> None:
-        """No text ends its string."""
+        """No text ends its string literal."""
         self.assertEqual('\\"; exit(); //\\\\\\n', text('"; exit(); //\\\n'))
         self.assertEqual('(str(arg1, 3) == "é/" || str(arg1, 4) == "é/")', begins_with("arg1", "é/"))
 
 
 class Output(unittest.TestCase):
-    """Lines of bpftrace, whose texts are the node's."""
+    """bpftrace's output, with texts from the node."""
 
     def test_lines(self) -> None:
-        """Printed lines and maps; nothing else."""
+        """Printed lines and maps are parsed; other lines are ignored."""
         self.assertEqual((["send", "1", "x"], {}), Line.of({"type": "printf", "data": "send\t1\tx\n"}))
         self.assertEqual(([], {"run": {"<0.1.0>": 7}}), Line.of({"type": "map", "data": {"@run": {"<0.1.0>": 7}}}))
         others: List[object] = [None, [], 17, {}, {"type": "printf"}, {"type": "printf", "data": 17}, {"type": "map"},
@@ -250,7 +247,8 @@ class Output(unittest.TestCase):
                 self.assertEqual(([], {}), Line.of(message))
 
     def test_names(self) -> None:
-        """A registered name before an initial call; no control characters; not without end."""
+        """A registered name takes precedence over an initial call. Names have no control characters and a limited
+        length."""
         names = Names()
         self.assertFalse(names.learn(["name", "<0.1.0>"]))
         self.assertFalse(names.learn([]))
@@ -264,7 +262,7 @@ class Output(unittest.TestCase):
         self.assertLessEqual(len(names.of), 3)
 
     def test_lost_events(self) -> None:
-        """They are counted."""
+        """Lost events are counted."""
         self.assertEqual(17, lost_events({"type": "lost_events", "data": {"events": 17}}))
         others: List[object] = [None, {"type": "lost_events"}, {"type": "map", "data": {"events": 17}},
                                 {"type": "lost_events", "data": {"events": "17"}}]
@@ -272,7 +270,7 @@ class Output(unittest.TestCase):
 
 
 class Frames(unittest.TestCase):
-    """Seconds of `dyntrace top --exact`."""
+    """The frames of `dyntrace top --exact`, one per second."""
 
     FRAME = Line(["frame"], {})
     ROW = Line([], {"run": {"<0.1.0>": 7}})
@@ -283,12 +281,12 @@ class Frames(unittest.TestCase):
         self.top = Counted(node, None)
 
     def after(self, line: Line) -> bool:
-        """Takes the line; returns whether a frame is due."""
+        """Feeds the line and returns whether a frame is due."""
         self.top.take(line)
         return self.top.due()
 
     def test_wait_for_names(self) -> None:
-        """What came before the names is in no frame: its rows would have none."""
+        """Data from before the names is in no frame, because its rows would have no names."""
         self.assertEqual([False, False], [self.after(line) for line in (self.ROW, self.FRAME)])
         self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
         self.assertEqual([False, True], [self.after(line) for line in (self.ROW, self.FRAME)])
@@ -296,12 +294,12 @@ class Frames(unittest.TestCase):
         self.assertRegex(row, r"^ +7 .* <0\.1\.0> shop:init/1$")
 
     def test_without_names(self) -> None:
-        """Where nobody tells any, two frames are left out."""
+        """If no names arrive, two frames are left out."""
         self.assertEqual([False, False, True], [self.after(self.FRAME) for _ in range(3)])
 
 
 class SampledFrames(unittest.TestCase):
-    """Samples of `dyntrace top`."""
+    """The frames of `dyntrace top` from samples."""
 
     def setUp(self) -> None:
         self.now = 100.0
@@ -309,16 +307,16 @@ class SampledFrames(unittest.TestCase):
         node.show.return_value = "shop@vm (1)"
         self.top = Sampled(node, "growth")
         self.top.take(Line(["name", "<0.1.0>", "shop:init/1", ""], {}))
-        clock = mock.patch("dyntrace_command.sampled.time.monotonic", lambda: self.now)
+        clock = mock.patch("dyntrace_command.top.from_samples.time.monotonic", lambda: self.now)
         clock.start()
         self.addCleanup(clock.stop)
 
     def sample(self, pid: str, memory: int) -> None:
-        """Takes a sample's event."""
+        """Feeds an event of a sample."""
         self.top.take(Line(["sample", pid, "3", str(memory), "1000", "gen_server:loop/7", "waiting"], {}))
 
     def test_whole_when_quiet(self) -> None:
-        """A frame is due once, when no more of the sample comes, and never without one."""
+        """A frame is due once, when the sample's events stop arriving, and never without a sample."""
         self.assertFalse(self.top.due())
         self.sample("<0.1.0>", 1000)
         self.assertFalse(self.top.due())
@@ -326,7 +324,7 @@ class SampledFrames(unittest.TestCase):
         self.assertEqual([True, False], [self.top.due(), self.top.due()])
 
     def test_whole_between_counters(self) -> None:
-        """Counters that come more often than samples delay no frame; nor do samples without an end."""
+        """Counters that arrive more often than samples do not delay a frame; nor do incomplete samples."""
         for ends, frames in ((True, 1), (False, 2)):
             self.sample("<0.1.0>", 1000)
             due = []
@@ -339,11 +337,11 @@ class SampledFrames(unittest.TestCase):
             self.assertEqual(frames, due.count(True))
 
     def counter(self) -> None:
-        """Takes a counter's event."""
+        """Feeds an event of a counter."""
         self.top.take(Line(["counter", "run_queue", "1"], {}))
 
     def test_growth(self) -> None:
-        """Memory grows from one sample to the next; who was not in the one before has not grown."""
+        """Memory growth is relative to the previous sample; a process that was not in it has not grown."""
         for memory in (5000, 9000):
             self.sample("<0.1.0>", memory)
             if memory == 9000:
@@ -355,7 +353,7 @@ class SampledFrames(unittest.TestCase):
                          self.top.lines(9)[2:])
 
     def test_counters(self) -> None:
-        """The head has what the counters say, and reductions from the second sample on."""
+        """The head shows the counters, and reductions from the second sample on."""
         for at, reductions in enumerate((1000, 4000)):
             for name, value in (("processes", 80), ("scheduler_utilization_1", 500), ("scheduler_utilization_2", 100),
                                 ("run_queue", 2), ("memory_total", 15800000), ("reductions", reductions)):
@@ -365,7 +363,3 @@ class SampledFrames(unittest.TestCase):
             self.assertTrue(self.top.due())
             self.assertRegex(self.top.lines(9)[0], "  80 processes, schedulers 30 %, run queue 2, memory 15.8 MB" +
                              (", 3000 reductions" if at else "") + "$")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,4 @@
-"""Output of bpftrace that has no end."""
+"""Endless output of bpftrace."""
 import contextlib
 import io
 import os
@@ -8,12 +8,12 @@ import tracemalloc
 import unittest
 from unittest import mock
 
-from dyntrace_command.bpftrace import Bpftrace, Messages, end_bpftrace
-from dyntrace_command.failures import Failure
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.tracers.bpftrace import Bpftrace, Messages, end_bpftrace
 
 
 class Bounds(unittest.TestCase):
-    """Output of bpftrace that has no end."""
+    """Endless output of bpftrace."""
 
     def test_line(self) -> None:
         """A line that is too long is a failure; any number of short lines is not."""
@@ -22,7 +22,7 @@ class Bounds(unittest.TestCase):
             bpftrace = Bpftrace.__new__(Bpftrace)
             bpftrace.process = mock.Mock(stdout=output)
             bpftrace.pieces, bpftrace.size, bpftrace.lost = [], 0, 0
-            with mock.patch("dyntrace_command.bpftrace.LINE_MOST", 100):
+            with mock.patch("dyntrace_command.tracers.bpftrace.LINE_MOST", 100):
                 for _ in range(5):
                     pipe.write(b"1" * 60 + b"\n" + b"2" * 20)
                     bpftrace.lines()
@@ -44,14 +44,10 @@ class Bounds(unittest.TestCase):
         self.assertLess(tracemalloc.get_traced_memory()[1], 2000000)
 
     def test_message(self) -> None:
-        """One without a line's end is shown in pieces."""
+        """A message without a newline is shown in pieces."""
         shown = io.StringIO()
         with contextlib.redirect_stderr(shown):
             messages = Messages()
             self.assertEqual(0, messages.start_with(["sh", "-c", "head -c 10000 /dev/zero >&2"]).wait())
             messages.end(failed=False)
         self.assertEqual([4096, 4096, 1808], [line.count("\\x00") for line in shown.getvalue().splitlines()])
-
-
-if __name__ == "__main__":
-    unittest.main()

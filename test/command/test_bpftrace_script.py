@@ -1,9 +1,9 @@
-"""Scripts of bpftrace, limited to one process."""
+"""bpftrace scripts, limited to one process."""
 import os
 import re
 import unittest
 
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited, lookup
+from dyntrace_command.tracers.bpftrace_script import MOST, Unsure, limited, lookup
 
 CONDITION = " if (!(pid == 7)) { return; }"
 
@@ -11,7 +11,7 @@ CONDITION = " if (!(pid == 7)) { return; }"
 class Limits(unittest.TestCase):
     """A script limited to one process."""
 
-    # Each @ is the place of a condition.
+    # Each @ marks the place of a condition.
     LIMITED = (
         "usdt:$1:a:b {@ }", "usdt:$1:a:b{@}", "U:/x.so:b {@ }", "uprobe:/x:f {@ }", "ur:/x:f {@ }", "u*:/x:f {@ }",
         "*:/x:f {@ }", "$3:/x:f {@ }", "BEGIN { printf(\"{ usdt:\"); }",
@@ -34,7 +34,7 @@ class Limits(unittest.TestCase):
         "usdt:x:y:z /@a = 1/ { }", "BEGIN { }\0", "BEGIN { } }", "x" * (MOST + 1))
 
     def test_lookup(self) -> None:
-        """Names of functions are looked up for these words of the code; addresses need no names."""
+        """Words in the code that make bpftrace look up names of functions. Addresses need no names."""
         cases = {"usdt:x:y:z {\n print(ustack(3)); }": "line 2 has ustack", "profile:hz:9 { @[ustack] = count(); }":
                  "line 1 has ustack", "u:/x:f { @[usym(reg(\"ip\"))] = count(); }": "line 1 has usym",
                  "u:/x:f { @[func] = count(); }": "line 1 has func", "#define S ustack(perf)\n": "line 1 has ustack",
@@ -45,19 +45,19 @@ class Limits(unittest.TestCase):
                 self.assertEqual(found, lookup(script))
 
     def test_limited(self) -> None:
-        """Each block of a probe of a library has the condition, and nothing else is changed."""
+        """Each block of a library's probe gets the condition, and nothing else is changed."""
         for script in self.LIMITED:
             with self.subTest(script):
                 self.assertEqual(script.replace("{@", "{" + CONDITION), limited(script.replace("{@", "{"), "pid == 7"))
 
     def test_unsure(self) -> None:
-        """What bpftrace may read otherwise is an error."""
+        """Code that bpftrace might parse differently is an error."""
         for script in self.UNSURE:
             with self.subTest(script[:60]), self.assertRaises(Unsure):
                 limited(script, "pid == 7")
 
     def test_shipped(self) -> None:
-        """All blocks of the shipped scripts' USDT probes; lines keep their numbers."""
+        """The blocks of all USDT probes in the shipped scripts get it; line numbers are unchanged."""
         folder = os.path.join(os.path.dirname(__file__), "../../priv/bpftrace")
         for name in os.listdir(folder):
             with self.subTest(name), open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -65,7 +65,3 @@ class Limits(unittest.TestCase):
                 result = limited(script, "pid == 7")
                 self.assertEqual(script, result.replace(CONDITION, ""))
                 self.assertEqual(len(re.findall(r"^(?:\} )?usdt:\S+(?<!,)\s", script, re.M)), result.count(CONDITION))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,21 +1,21 @@
-"""How this command ends, and what outlives it: guards, keepers, signals."""
+"""How this command ends, and which processes outlive it: guards, keepers, signals."""
 import contextlib
 import os
 import pty
 import pwd
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
 from typing import IO, List, Optional, Tuple
 
-from dyntrace_command.execution import until
+from dyntrace_command.host.execution import until
+from hostile import new_place
 
-HEAD = "import os, sys, time\nfrom dyntrace_command.children import *\nfrom dyntrace_command.execution import *\n" \
+HEAD = "import os, sys, time\nfrom dyntrace_command.host.children import *\n" \
+       "from dyntrace_command.host.execution import *\n" \
        "def says(text, file): return Program(['/bin/sh', '-c', f'echo {text} >> {file}'])\n"
 
 # A command whose main thread waits for a pipe without a writer.
@@ -33,17 +33,15 @@ with temporary_folder() as folder, Interrupted() as interrupted:
 
 
 class Commands(unittest.TestCase):
-    """A command that ends in some way."""
+    """A command that is ended in various ways."""
 
     def setUp(self) -> None:
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        self.folder = new_place(self)
         os.chmod(self.folder, 0o777)
         self.file = os.path.join(self.folder, "file")
 
     def start(self, text: str) -> "subprocess.Popen[str]":
-        """Starts a command with this text."""
-        # A job in the background ignores SIGINT, and so would the command.
+        """Starts a command with this code."""
         process = subprocess.Popen([sys.executable, "-c", HEAD + text, self.file], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, universal_newlines=True,
                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -52,7 +50,7 @@ class Commands(unittest.TestCase):
 
     @staticmethod
     def end(process: "subprocess.Popen[str]") -> None:
-        """Ends it whatever it does."""
+        """Ends the command in any case."""
         process.kill()
         process.wait()
         for stream in (process.stdout, process.stderr):
@@ -61,7 +59,7 @@ class Commands(unittest.TestCase):
 
     @staticmethod
     def line(process: "subprocess.Popen[str]") -> str:
-        """Returns its next line."""
+        """Returns the command's next line."""
         assert process.stdout
         return process.stdout.readline().strip()
 
@@ -78,10 +76,11 @@ class Commands(unittest.TestCase):
 
 
 class Guards(Commands):
-    """Guards act after the end of the command, whatever ends it, and after what has to end before."""
+    """Guards act after the end of the command, however it ends, and after processes that have to end first."""
 
     def test_killed(self) -> None:
-        """The later guard acts first, and none that was released. The signals that end the command do not end them."""
+        """The later guard acts first, and a released guard does not act. Signals that end the command do not end the
+        guards."""
         process = self.start("guards = [Guard(says(n, sys.argv[1])) for n in range(3)]\nguards[1].release()\n"
                              "print(*[guard.pid for guard in guards], flush=True)\ntime.sleep(300)\n")
         first, released, last = map(int, self.line(process).split())
@@ -93,7 +92,7 @@ class Guards(Commands):
         self.await_written("2", "0")
 
     def test_after_the_program(self) -> None:
-        """A program of a keeper goes on when the command is killed, and the guard acts after it."""
+        """A keeper's program continues when the command is killed, and the guard acts after it."""
         process = self.start("guard = Guard(says('guard', sys.argv[1]))\n"
                              "run_kept(Program(['/bin/sh', '-c', f'echo runs >> {sys.argv[1]}; read x < '\n"
                              "                  f'{sys.argv[1]}.pipe; echo ends >> {sys.argv[1]}']), 60)\n")
@@ -108,7 +107,7 @@ class Guards(Commands):
 
     @unittest.skipUnless(os.geteuid() == 0, "not root")
     def test_another_user(self) -> None:
-        """Neither the program of a keeper nor that of a guard has a guard's pipe, if another user owns it."""
+        """If another user owns the program of a keeper or a guard, it does not inherit a guard's pipe."""
         user = tuple(pwd.getpwnam("nobody")[2:4])
         process = self.start(f"first = Guard(says('first', sys.argv[1]))\n"
                              f"shows = Program(['/bin/sh', '-c', f'ls /proc/$$/fd | xargs >> {{sys.argv[1]}}'], "
@@ -134,7 +133,7 @@ class Guards(Commands):
                          process.communicate(timeout=60)[0])
 
     def test_of_this_user(self) -> None:
-        """A program of this user."""
+        """A program that runs as this user."""
         self.answers("None", "Surviving.running", -9)
 
     def test_without_timeout(self) -> None:
@@ -143,22 +142,22 @@ class Guards(Commands):
 
     @unittest.skipUnless(os.geteuid() == 0, "not root")
     def test_keeper(self) -> None:
-        """A program with an identity, in the hands of a keeper."""
+        """A program with another identity, run by a keeper."""
         self.answers("(0, 0)", "KEEPERS", -1000)
 
 
 class Signals(Commands):
-    """The first signal ends the work, the second one the command."""
+    """The first signal ends the work, the second one ends the command."""
 
     def second(self, number: int, text: str = WAITS) -> Tuple[int, float]:
-        """Sends a signal, and again as soon as the first one has had its effect; returns (status, seconds)."""
+        """Sends a signal, and a second one once the first has had its effect; returns (status, seconds)."""
         process = self.start(text)
         folder = self.line(process)
         self.assertTrue(os.path.isdir(folder))
         process.send_signal(number)
         self.assertEqual("first", self.line(process))
         began = time.monotonic()
-        # Two signals in half a second are one.
+        # Two signals within half a second count as one.
         while process.poll() is None and time.monotonic() - began < 30:
             process.send_signal(number)
             time.sleep(0.7)
@@ -168,7 +167,7 @@ class Signals(Commands):
         return process.returncode, took
 
     def test_second(self) -> None:
-        """It ends at once, although its main thread waits for what does not come, and the guards have acted."""
+        """The command ends at once, although its main thread is blocked, and the guards have acted."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(number):
                 status, took = self.second(number)
@@ -177,7 +176,7 @@ class Signals(Commands):
                 os.unlink(self.file)
 
     def test_a_program_hangs(self) -> None:
-        """Guards do not wait for a program that the command waits for: it is ended."""
+        """Guards do not wait for a program that the command waits for: it is killed."""
         hangs = WAITS.replace("os.read(reading, 1)", "run_kept(Program(['/bin/sh', '-c', 'trap \"\" TERM; sleep 300; "
                                                      "sleep 300']), 300)")
         status, took = self.second(signal.SIGINT, hangs)
@@ -185,13 +184,13 @@ class Signals(Commands):
         self.assertLess(took, 15)
 
     def test_detached(self) -> None:
-        """The process that the shell waits for passes signals on to the one that goes on without it."""
-        status, _ = self.second(signal.SIGTERM, "from dyntrace_command.detached import detach\n"
+        """The process that the shell waits for passes signals on to the detached one."""
+        status, _ = self.second(signal.SIGTERM, "from dyntrace_command.recording.daemonize import detach\n"
                                 "if detach() is None: sys.exit(0)\n" + WAITS)
         self.assertEqual(128 + signal.SIGTERM, status)
 
     def test_limit(self) -> None:
-        """One signal is enough if nothing follows."""
+        """One signal is sufficient if nothing follows."""
         process = self.start("Interrupted.LIMIT_S = 1\n" + WAITS)
         self.line(process)
         process.send_signal(signal.SIGTERM)
@@ -199,7 +198,7 @@ class Signals(Commands):
         self.assertEqual((128 + signal.SIGTERM, ["guard"]), (process.returncode, self.written()))
 
     def test_slow(self) -> None:
-        """It says that it is still ending."""
+        """The command says that it is still ending."""
         process = self.start("Interrupted.SLOW_S = 0.1\n" + WAITS)
         self.line(process)
         process.send_signal(signal.SIGTERM)
@@ -208,7 +207,7 @@ class Signals(Commands):
                          process.stderr.readline())
 
     def test_first(self) -> None:
-        """One that is handled in time, and one after it, which is not handled any more."""
+        """A signal within the block is handled; one after the block has its usual effect."""
         process = self.start("with Interrupted() as interrupted:\n    print('ready', flush=True)\n"
                              "    interrupted.snapshot.wait()\n    print(interrupted.happened.is_set(), flush=True)\n"
                              "    interrupted.happened.wait()\ntry:\n    print('after', flush=True)\n"
@@ -222,7 +221,7 @@ class Signals(Commands):
         self.assertEqual(0, process.wait(30))
 
     def test_main_thread_stops(self) -> None:
-        """The work does not go on while the guards undo it."""
+        """The work stops before the guards undo it."""
         process = self.start("Interrupted.SECOND_S = 0\nact = f'echo guard >> {sys.argv[1]}; sleep 1'\n"
                              "with Interrupted():\n    guard = Guard(Program(['/bin/sh', '-c', act]))\n"
                              "    print('ready', flush=True)\n    while True:\n        file = open(sys.argv[1], 'a')\n"
@@ -233,12 +232,12 @@ class Signals(Commands):
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         self.assertEqual(130, process.wait(30))
-        # A step that had begun is finished.
+        # A step that has begun is finished.
         self.assertLess(len(self.written()) - self.written().index("guard"), 4)
 
     def test_terminal(self) -> None:
-        """The terminal is as it was before, although the main thread hangs."""
-        text = HEAD + "from dyntrace_command.terminal import Screen\n" \
+        """The terminal is restored, although the main thread hangs."""
+        text = HEAD + "from dyntrace_command.common.terminal import Screen\n" \
             "with Interrupted() as interrupted, Screen(None, ''):\n" \
             "    interrupted.happened.wait()\n    os.read(os.pipe()[0], 1)\n"
         pid, terminal = pty.fork()
@@ -263,13 +262,9 @@ class Signals(Commands):
 
 
 def read_until(stream: IO[bytes], text: bytes) -> bytes:
-    """Reads a terminal until this text has come, or its program has ended."""
+    """Reads a terminal until this text appears, or its program ends."""
     data = b""
     with contextlib.suppress(OSError):
         while text not in data:
             data += stream.read(1000)
     return data
-
-
-if __name__ == "__main__":
-    unittest.main()

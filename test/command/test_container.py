@@ -1,4 +1,4 @@
-"""The boundary of root's trust: what containers may try, and what comes of it."""
+"""The boundary of root's trust: attacks by containers, and their results."""
 import contextlib
 import os
 import socket
@@ -9,20 +9,20 @@ from unittest import mock
 
 from hostile import IS_ROOT, NO_FILE, Boundary
 
-from dyntrace_command import file_system
-from dyntrace_command.container import Container, Mapping, epmd_names, lttng_consumers
-from dyntrace_command.description import Description
-from dyntrace_command.file_system import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST
-from dyntrace_command.files import check_regular, closing, read_regular
-from dyntrace_command.node import Node
-from dyntrace_command.process import Listener, Process
+from dyntrace_command.host import file_system
+from dyntrace_command.host.file_system import FOLDER_MOST, LIBRARY_MOST, TEXT_MOST
+from dyntrace_command.host.files import check_regular, closing, read_regular
+from dyntrace_command.host.process import Listener, Process
+from dyntrace_command.node.container import Container, Mapping, epmd_names, lttng_consumers
+from dyntrace_command.node.description import Description
+from dyntrace_command.node.node import Node
 
 
 class Files(Boundary):
-    """Files of its file system."""
+    """Files in the container's file system."""
 
     def test_links_stay_inside(self) -> None:
-        """Absolute ones, those that climb, through folders."""
+        """Absolute links, links with `..`, links through folders."""
         os.makedirs(self.evil.in_root("a/b"))
         self.link("/hosts", "absolute")
         self.link("../" * 10 + "hosts", "a/b/up")
@@ -34,7 +34,7 @@ class Files(Boundary):
                 self.assertEqual(b"inside", self.evil.read_file(path, 100))
 
     def test_links_do_not_lead_out(self) -> None:
-        """By the path of this test's own file, which root could read."""
+        """Links to the path of this test's own file, which root could read."""
         self.link(self.outside, "out")
         self.link("../../secret", "climbs")
         for path in ("/out", "/climbs", self.outside):
@@ -53,7 +53,7 @@ class Files(Boundary):
                 self.evil.read_file(path, 100)
 
     def test_pipe(self) -> None:
-        """It does not block, and is not even opened: who writes still finds no reader."""
+        """Reading a pipe does not block. The pipe is not even opened, so a writer still finds no reader."""
         os.mkfifo(self.evil.in_root("pipe"))
         with self.assertRaisesRegex(OSError, NO_FILE):
             self.evil.read_file("/pipe", 100)
@@ -61,7 +61,7 @@ class Files(Boundary):
             os.open(self.evil.in_root("pipe"), os.O_WRONLY | os.O_NONBLOCK)
 
     def test_socket_and_folder(self) -> None:
-        """Neither is a file to read."""
+        """Sockets and folders are not readable files."""
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(self.evil.in_root("socket"))
             for path in ("/socket", "/"):
@@ -70,7 +70,7 @@ class Files(Boundary):
 
     @unittest.skipUnless(IS_ROOT, "only root makes devices")
     def test_devices(self) -> None:
-        """Endless ones, and those whose opening has effects."""
+        """Endless devices, and devices with side effects on opening."""
         for name, kind, number in (("null", stat.S_IFCHR, (1, 3)), ("zero", stat.S_IFCHR, (1, 5)),
                                    ("watchdog", stat.S_IFCHR, (10, 130)), ("disk", stat.S_IFBLK, (7, 0))):
             os.mknod(self.evil.in_root(name), kind | 0o600, os.makedev(*number))
@@ -80,7 +80,7 @@ class Files(Boundary):
             opened.assert_not_called()
 
     def test_huge_file(self) -> None:
-        """A sparse one."""
+        """A sparse file."""
         with open(self.evil.in_root("huge"), "wb") as file:
             file.truncate(1 << 40)
         with self.assertRaisesRegex(OSError, NO_FILE):
@@ -89,7 +89,7 @@ class Files(Boundary):
             self.evil.open_regular("/huge")
 
     def test_file_that_grows(self) -> None:
-        """After it was checked."""
+        """The file grows after it was checked."""
         path = self.evil.in_root("grows")
         self.evil.has("/grows", b"small")
 
@@ -97,11 +97,11 @@ class Files(Boundary):
             check_regular(descriptor, most)
             with open(path, "ab") as file:
                 file.write(b"x" * 1000)
-        with mock.patch("dyntrace_command.files.check_regular", grow):
+        with mock.patch("dyntrace_command.host.files.check_regular", grow):
             self.assertEqual(100, len(read_regular(path, 100)))
 
     def test_exchanged_file(self) -> None:
-        """The descriptor is that of the file that was checked."""
+        """The descriptor belongs to the file that was checked."""
         self.evil.has("/library", b"checked")
         with closing(self.evil.open_regular("/library")) as descriptor:
             os.unlink(self.evil.in_root("library"))
@@ -110,7 +110,7 @@ class Files(Boundary):
                 self.assertEqual(b"checked", file.read())
 
     def test_no_descriptor_is_left(self) -> None:
-        """Whatever the walk has found."""
+        """The walk leaves no descriptor open, regardless of what it finds."""
         self.link("loop", "loop")
         os.mkfifo(self.evil.in_root("pipe"))
         before = os.listdir("/proc/self/fd")
@@ -124,7 +124,7 @@ class Files(Boundary):
         self.assertEqual(before, os.listdir("/proc/self/fd"))
 
     def test_huge_folder(self) -> None:
-        """Some of its names."""
+        """Only some of its names are read."""
         os.mkdir(self.evil.in_root("many"))
         for number in range(20):
             self.evil.has(f"/many/{number:02}", b"")
@@ -135,10 +135,10 @@ class Files(Boundary):
 
 
 class Texts(Boundary):
-    """What it says of itself."""
+    """Texts from the container's processes."""
 
     def test_huge_texts(self) -> None:
-        """Command line, environment and mappings without end."""
+        """Endless command lines, environments and mappings."""
         for name in ("cmdline", "environ", "maps", "cgroup"):
             self.evil.says(name, b"")
             os.truncate(os.path.join(self.evil.dir, name), TEXT_MOST + 1)
@@ -147,7 +147,7 @@ class Texts(Boundary):
         self.assertEqual({}, self.evil.environment())
 
     def test_mappings(self) -> None:
-        """Paths with blanks, line ends as the kernel writes them, bytes that are no text; no path."""
+        """Paths with blanks, newlines as the kernel writes them, bytes that are not UTF-8; no path."""
         self.evil.says("maps", b"00001000-00002000 r-xp 00000100 08:01 17    /a b/dyntrace.so\n"
                        b"00002000-00003000 rw-p 00000000 00:00 0 \n"
                        b"00003000-00004000 r--p 00000000 08:01 18    /x\\012y/\xff\x1b[31m.so (deleted)\n")
@@ -157,13 +157,13 @@ class Texts(Boundary):
                          self.evil.mappings())
 
     def test_mappings_that_are_none(self) -> None:
-        """The kernel writes no such lines."""
+        """Lines that the kernel does not write."""
         self.evil.says("maps", b"here-there r-xp nowhere 08:01 17 /dyntrace.so\n")
         with self.assertRaises(ValueError):
             self.evil.mappings()
 
     def test_arguments_and_environment(self) -> None:
-        """Without an end, without values, with none at all."""
+        """Texts without an end, without values, or empty."""
         self.evil.says("cmdline", b"beam.smp\0-sname\0\xff\n\0left over")
         self.assertEqual(["beam.smp", "-sname", "\ufffd\n"], self.evil.arguments())
         self.evil.says("environ", b"HOME=/x=y\0nothing\0=\0\xff=1\0HOME=/last")
@@ -172,7 +172,7 @@ class Texts(Boundary):
         self.assertEqual([], self.evil.arguments())
 
     def test_names_for_the_terminal(self) -> None:
-        """Names, releases and versions have no control characters, no line ends and no paths."""
+        """Names, releases and versions contain no control characters, newlines or paths."""
         values = Description(Process(os.getpid()),
                              ["beam.smp", "-sname", "evil\x1b[31m\nroot@\u202ehost", "-root", "/x\n"]).values()
         self.assertEqual("evil\\x1b[31m\\x0aroot@\\x202ehost", values["node"])
@@ -181,7 +181,7 @@ class Texts(Boundary):
         self.assertRegex(Node(Process(os.getpid()), values).label(), r"^[A-Za-z0-9_.@-]+$")
 
     def test_versions(self) -> None:
-        """Of a known form only."""
+        """Only versions of a known form are accepted."""
         described = Description(Process(os.getpid()), ["beam.smp", "-root", "/otp"])
         described.inside = self.evil
         self.evil.has("/otp/releases/27/OTP_VERSION", b"27.1\x1b[31m\n")
@@ -197,13 +197,13 @@ class Texts(Boundary):
         self.assertEqual("1.0", described.find_version())
 
     def test_buffers_of_lttng(self) -> None:
-        """Their names have a number of a process."""
+        """The names of LTTng's buffers contain a pid."""
         mapped = [Mapping(0, 1, "rw-s", 0, "00:18", 7, f"/dev/shm/shm-ust-consumer-{number} (deleted)")
                   for number in ("17", "9" * 40, "x")]
         self.assertEqual({17}, lttng_consumers(mapped))
 
     def test_epmd_of_others(self) -> None:
-        """Names count if the system, or the process's own user, listens at epmd's port."""
+        """Names count only if root, or the process's own user, listens on epmd's port."""
         self.evil.says("environ", b"ERL_EPMD_PORT=4369\0")
         own = os.geteuid()
         cases: List[Tuple[List[int], bool]] = [
@@ -216,11 +216,7 @@ class Texts(Boundary):
                 self.assertEqual({7: "shop"} if is_used else {}, self.evil.registered())
 
     def test_epmd_that_is_none(self) -> None:
-        """Ports that are none, or on which nobody listens."""
+        """Invalid ports, and ports on which nothing listens."""
         for port in (-1, 0, 65536, 2**70):
             with self.subTest(port):
                 self.assertEqual({}, epmd_names(port))
-
-
-if __name__ == "__main__":
-    unittest.main()

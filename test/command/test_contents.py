@@ -1,13 +1,13 @@
-"""The texts of triggers: what is shown of an exit reason or of a line of the log."""
+"""The texts of triggers: how an exit reason or a log line is shown."""
 import os
 import random
 import time
 import unittest
 from unittest import mock
 
-from dyntrace_command.causes import CAUSES
-from dyntrace_command.contents import hide
-from dyntrace_command.triggers import Triggers
+from dyntrace_command.common.contents import hide
+from dyntrace_command.common.trigger_causes import CAUSES
+from dyntrace_command.recording.triggers import Triggers
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support/contents.tsv")
 
@@ -16,7 +16,7 @@ class Contents(unittest.TestCase):
     """The shape of binaries, strings and long numbers."""
 
     def test_examples(self) -> None:
-        """The same as the pictures show."""
+        """The same as in the viewer's output."""
         with open(EXAMPLES, encoding="utf-8") as file:
             examples = [line.rstrip("\n").split("\t") for line in file]
         self.assertGreater(len(examples), 20)
@@ -35,7 +35,7 @@ class Contents(unittest.TestCase):
                 self.assertNotRegex(shown, r"\d{3},\d{3}")
 
     def test_hostile(self) -> None:
-        """Long texts that end nothing that they begin are read in linear time."""
+        """Long texts with unclosed parts are read in linear time."""
         begun = time.process_time()
         for text in ("<<", '<<"', '"\\', "1,", "-----BEGIN", "#Ref<", "{file,\"", "a1", "<1."):
             hide(text * 20000)
@@ -47,7 +47,3 @@ class Contents(unittest.TestCase):
         triggers.names, triggers.of = ["crash"], [(CAUSES["crash"], mock.Mock())]
         fired = triggers.parsed(b'["crash", ["<0.9.0>", "{key,<<48,130,4>>,13407807929942597}"]]')
         self.assertEqual("<0.9.0> {key,<<3 bytes>>,integer()}", fired.text if fired else None)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,36 +1,36 @@
-"""Notes of libraries: those that are in order, and those that somebody made who means ill."""
+"""Notes of libraries: valid ones and malicious ones."""
 import struct
 import time
 import unittest
 
 from hostile import HEADER, library, note, note_of
 
-from dyntrace_command.elf import NOTES_MOST, read_semaphores
+from dyntrace_command.host.elf import NOTES_MOST, read_semaphores
 
 SECONDS_MOST = 5
 
 
 class Elf(unittest.TestCase):
-    """Whatever the bytes are: an answer or a ValueError, soon."""
+    """For any bytes, the result is an answer or a ValueError, in bounded time."""
 
     def test_semaphores(self) -> None:
-        """Those of all probes that have one."""
+        """The semaphores of all probes that have one."""
         elf = library([note("pay", 0x2000), note("plain", 0), note("cancel", 0x2002, "till")])
         self.assertEqual({0x2000: "shop:pay", 0x2002: "till:cancel"}, read_semaphores(elf))
 
     def test_without_notes(self) -> None:
-        """No note, no semaphore."""
+        """Without notes, there are no semaphores."""
         self.assertEqual({}, read_semaphores(library([])))
         self.assertEqual({}, read_semaphores(library([note("pay", 1)]).replace(b".note.", b".other")))
 
     def test_other_files(self) -> None:
-        """No ELF file of 64 bits."""
+        """Files that are not 64-bit ELF files."""
         for contents in (b"", b"\x7f", b"\x7fELF\x01" + bytes(100), b"#!/bin/sh\n" * 100, bytes(1000)):
             with self.subTest(contents[:10]), self.assertRaises(ValueError):
                 read_semaphores(contents)
 
     def test_cut(self) -> None:
-        """At each byte."""
+        """Truncated at each byte."""
         elf = library([note("pay", 0x2000), note("cancel", 0x2002)])
         # The last fields of the last section are not read.
         for length in range(len(elf) - 24):
@@ -38,7 +38,7 @@ class Elf(unittest.TestCase):
                 read_semaphores(elf[:length])
 
     def test_garbled(self) -> None:
-        """Each byte, and each word of four and eight bytes, by extreme values."""
+        """Each byte, and each word of four and eight bytes, is replaced by extreme values."""
         elf = library([note("pay", 0x2000), note("cancel", 0x2002)])
         for width in (1, 4, 8):
             for at in range(5, len(elf) - width):
@@ -50,7 +50,7 @@ class Elf(unittest.TestCase):
                         pass
 
     def test_absurd_header(self) -> None:
-        """The table of sections is nowhere, or its names are."""
+        """The section table, or its names, lie outside of the file."""
         for at, form, value in ((0x28, "<Q", 2**64 - 1), (0x28, "<Q", 2**63), (0x28, "<Q", 2**40),
                                 (0x3c, "<H", 65535), (0x3e, "<H", 65535)):
             elf = bytearray(library([note("pay", 0x2000)]))
@@ -59,7 +59,7 @@ class Elf(unittest.TestCase):
                 read_semaphores(bytes(elf))
 
     def test_one_section_65535_times(self) -> None:
-        """Entries of no size are all the same."""
+        """Entries of size 0 are all the same entry."""
         elf = bytearray(library([note("pay", 0x2000)]))
         struct.pack_into("<HHH", elf, 0x3a, 0, 65535, 1)
         began = time.monotonic()
@@ -67,14 +67,14 @@ class Elf(unittest.TestCase):
         self.assertLess(time.monotonic() - began, SECONDS_MOST)
 
     def test_endless_section(self) -> None:
-        """The section ends behind the file."""
+        """The section ends after the end of the file."""
         elf = bytearray(library([note("pay", 0x2000)]))
         struct.pack_into("<Q", elf, len(elf) - 32, 2**64 - 1)
         with self.assertRaises(ValueError):
             read_semaphores(bytes(elf))
 
     def test_notes_of_odd_sizes(self) -> None:
-        """Without room for the addresses, without names, longer than the file."""
+        """Notes without space for the addresses, without names, longer than the file."""
         for description in (b"", bytes(23), bytes(24), bytes(24) + b"shop"):
             with self.subTest(description), self.assertRaises(ValueError):
                 read_semaphores(library([note_of(description)]))
@@ -85,24 +85,20 @@ class Elf(unittest.TestCase):
                 read_semaphores(library([bytes(odd), note("cancel", 0x2002)]))
 
     def test_names_that_are_no_text(self) -> None:
-        """UTF-8 it must be."""
+        """Names must be UTF-8."""
         with self.assertRaises(ValueError):
             read_semaphores(library([note("pay", 1).replace(b"shop", b"\xff\xfe\xfd\xfc")]))
 
     def test_too_many_notes(self) -> None:
-        """As many as fit into a library of the greatest size."""
+        """As many notes as fit into a library of the maximum size."""
         began = time.monotonic()
         with self.assertRaisesRegex(ValueError, "too many notes"):
             read_semaphores(library([note("pay", 0x2000)] * (NOTES_MOST + 1)))
         self.assertLess(time.monotonic() - began, SECONDS_MOST)
 
     def test_notes_that_are_the_header(self) -> None:
-        """A section may be anywhere in the file."""
+        """A section may be anywhere in the file, even at its header."""
         elf = bytearray(library([note("pay", 0x2000)]))
         struct.pack_into("<QQ", elf, len(elf) - 40, 0, HEADER)
         with self.assertRaises(ValueError):
             read_semaphores(bytes(elf))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,4 @@
-"""Programs that print without end, that do not end, and that others own."""
+"""Programs that print endlessly, that do not end, or that belong to other users."""
 import contextlib
 import functools
 import io
@@ -13,22 +13,22 @@ import unittest
 from typing import Iterator, List, Tuple
 from unittest import mock
 
-from dyntrace_command import execution
-from dyntrace_command.execution import (MERGED, NO_ANSWER, NOT_STARTED, READ, TOO_MUCH, LastOutput, Program,
-                                        TimedStream, run, until)
+from dyntrace_command.host import execution
+from dyntrace_command.host.execution import (MERGED, NOT_STARTED, NO_ANSWER, READ, TOO_MUCH, LastOutput, Program,
+                                             TimedStream, run, until)
 
 FLOOD = "import os\nwhile True:\n    os.write(1, b'x' * 65536)\n"
-# More than all of these tests wait for.
+# Longer than any of these tests waits.
 LONG = "300"
 
 
 def script(text: str) -> Program:
-    """A program of a shell."""
+    """A shell script as a program."""
     return Program(["/bin/sh", "-c", text])
 
 
 def other_user() -> Tuple[int, int]:
-    """User and group of a user without files."""
+    """The user and group of an unprivileged user without files."""
     entry = pwd.getpwnam("nobody")
     return entry.pw_uid, entry.pw_gid
 
@@ -43,23 +43,23 @@ def is_alive(pid: int) -> bool:
 
 
 def kill(pid: int) -> None:
-    """Kills a process, if it has not ended."""
+    """Kills a process if it has not ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 class Run(unittest.TestCase):
-    """`run` ends, whatever the program does."""
+    """`run` ends, regardless of what the program does."""
 
     @contextlib.contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Fails if it takes longer. What is waited for never comes, so the number is generous."""
+        """Fails if the block takes longer. The limit is generous, because a blocked test would wait forever."""
         began = time.monotonic()
         yield
         self.assertLess(time.monotonic() - began, seconds)
 
     def test_streams(self) -> None:
-        """Its status, its output, and its errors: apart, together, or not at all."""
+        """Status, output and errors: separate, merged, or discarded."""
         both = script("echo out; echo err >&2; exit 3")
         self.assertEqual((3, "out\n", ""), run(both))
         self.assertEqual((3, "out\n", "err\n"), run(both, errors=READ))
@@ -69,21 +69,21 @@ class Run(unittest.TestCase):
                          run(Program(["/nowhere/x"]), errors=MERGED))
 
     def test_flood(self) -> None:
-        """A part of an output is read, and the program ends when its time is over."""
+        """Only part of the output is read, and the program is killed at its deadline."""
         with mock.patch.object(execution, "MOST", 100000), self.within(20):
             status, output, _ = run(Program([sys.executable, "-c", FLOOD]), 1)
         self.assertEqual((NO_ANSWER, 100000), (status, len(output)))
 
     @unittest.skipUnless(os.geteuid() == 0, "not root")
     def test_flood_of_another_user(self) -> None:
-        """It is ended at once: its output is not read any more."""
+        """A flooding program of another user is killed at once, and its output is no longer read."""
         with mock.patch.object(execution, "MOST", 100000), self.within(20):
             status, output, _ = run(Program(["/usr/bin/python3", "-c", FLOOD], other_user(), {}), 60)
         self.assertEqual(TOO_MUCH, status)
         self.assertLessEqual(len(output), 100000)
 
     def test_open_pipe(self) -> None:
-        """A process that the program leaves behind keeps its pipe open, or floods it."""
+        """A process that the program leaves behind keeps the pipe open, or floods it."""
         for left in (f"exec sleep {LONG}", "exec yes"):
             with self.subTest(left), self.within(20):
                 status, output, _ = run(script(f"setsid sh -c 'echo $$; {left}' & sleep 0.5; exit 7"))
@@ -93,7 +93,7 @@ class Run(unittest.TestCase):
             self.assertTrue(left.endswith("yes") or is_alive(pid))
 
     def test_session(self) -> None:
-        """What is left of the program's session is killed."""
+        """Remaining processes of the program's session are killed."""
         status, output, _ = run(script(f"sleep {LONG} & echo $!"))
         self.assertEqual(0, status)
         self.assertTrue(until(lambda: not is_alive(int(output)), 10))
@@ -119,13 +119,14 @@ class Run(unittest.TestCase):
             self.assertTrue(os.path.exists(file))
 
     def test_stopped_on_the_way(self) -> None:
-        """The user stops the process as soon as it has that identity, before it is the program."""
+        """The user stops the process as soon as it has that user's identity, before it executes the program."""
         with mock.patch.object(execution, "take", lambda *_: os.kill(os.getpid(), signal.SIGSTOP)), self.within(20):
             self.assertEqual(NO_ANSWER, run(Program(["/bin/true"], (0, 0)), 0.5).status)
 
     @unittest.skipUnless(os.geteuid() == 0, "not root")
     def test_another_user(self) -> None:
-        """It has that user's identity, the environment that it was given, /, and no descriptor of this command."""
+        """The program has that user's identity, the given environment, / as its folder, and no descriptor of this
+        command."""
         reading, writing = os.pipe()
         os.set_inheritable(writing, True)
         self.addCleanup(os.close, reading)
@@ -138,17 +139,17 @@ class Run(unittest.TestCase):
 
 
 class Streams(unittest.TestCase):
-    """The output of programs that go on."""
+    """The output of programs that keep running."""
 
     def test_last_output(self) -> None:
-        """The first or the last bytes are kept, of any number."""
+        """The first or the last bytes are retained, out of any number."""
         for is_first, kept in ((True, "1\n2\n3"), (False, "8\n99999\n"[-5:])):
             with subprocess.Popen(["seq", "99999"], stdout=subprocess.PIPE) as process:
                 assert process.stdout
                 self.assertEqual(kept, LastOutput(process.stdout, 5, is_first).text())
 
     def test_timed_stream(self) -> None:
-        """It ends with the pipe, or when it is over: here, once something has come."""
+        """The stream ends with the pipe, or when its condition says so: here, once there is some output."""
         for text in ("echo x", f"echo x; exec sleep {LONG}"):
             came: List[bool] = []
             with subprocess.Popen(["/bin/sh", "-c", text], stdout=subprocess.PIPE) as process:
@@ -158,7 +159,3 @@ class Streams(unittest.TestCase):
                 came.append(True)
                 self.assertEqual(b"x\n", stream.read())
                 process.kill()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,11 +9,11 @@ import unittest
 from typing import Any, Callable, Optional, Tuple
 from unittest import mock
 
-from dyntrace_command import files
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import (check_temporary, checked_output, new_file, new_folder, numbered_folder,
-                                    private_folder, write_file)
-from dyntrace_command.mirror import mirrored
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host import files
+from dyntrace_command.host.files import (check_temporary, checked_output, new_file, new_folder, numbered_folder,
+                                         private_folder, write_file)
+from dyntrace_command.recording.mirror import mirrored
 from hostile import new_place
 
 
@@ -21,7 +21,7 @@ class Numbered(unittest.TestCase):
     """Folders of commands that begin in the same second."""
 
     def test_at_once(self) -> None:
-        """Each has its own, which its owner alone can read."""
+        """Each command has its own folder, which only its owner can read."""
         with tempfile.TemporaryDirectory(prefix="dyntrace-test-") as place:
             path = os.path.join(place, "recording")
             with concurrent.futures.ThreadPoolExecutor(8) as threads:
@@ -30,14 +30,14 @@ class Numbered(unittest.TestCase):
             self.assertEqual({0o700}, {stat.S_IMODE(os.stat(folder).st_mode) for folder in made})
 
     def test_nowhere(self) -> None:
-        """No number helps there."""
+        """If the place is not writable, no other number is tried."""
         with self.assertRaisesRegex(Failure, "not_writable"):
             numbered_folder("/proc/nowhere")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "not root")
 class Ways(unittest.TestCase):
-    """Root makes no folder where another user could put a link in its place, before it is made or meanwhile."""
+    """Root makes no folder where another user could put a link in its place, before or while it is made."""
 
     def setUp(self) -> None:
         self.place = new_place(self)
@@ -48,8 +48,18 @@ class Ways(unittest.TestCase):
         """Returns the functions that make folders."""
         return new_folder, numbered_folder, private_folder, lambda path: private_folder(path, may_pass=True)
 
+    def test_invalid_user_of_sudo(self) -> None:
+        """No other user is trusted then."""
+        os.chown(f"{self.place}/theirs", 65534, -1)
+        for user in ("", "x", "-1"):
+            with self.subTest(user), mock.patch.dict(os.environ, SUDO_UID=user), \
+                    self.assertRaisesRegex(Failure, "way_of_others"):
+                new_folder(f"{self.place}/theirs/new")
+        with mock.patch.dict(os.environ, SUDO_UID="65534"):
+            new_folder(f"{self.place}/theirs/new")
+
     def test_of_another(self) -> None:
-        """A folder of another user, and one that all may write to, also above others; by links, too."""
+        """A folder of another user, and one that is world-writable, also further up; also through links."""
         os.makedirs(f"{self.place}/theirs/root")
         os.symlink(f"{self.place}/theirs", f"{self.place}/link")
         for mode, owner in ((0o755, 65534), (0o777, 0)):
@@ -65,7 +75,7 @@ class Ways(unittest.TestCase):
             self.assertEqual(f"{self.place}/theirs/new{number}", make(f"{self.place}/theirs/new{number}"))
 
     def test_temporary(self) -> None:
-        """Temporary files of root's command, and of the programs that it runs, are in no folder of another user."""
+        """Temporary files of root's command, and of its programs, are never in a folder of another user."""
         with mock.patch.dict(os.environ, {"TMPDIR": f"{self.place}/theirs"}):
             check_temporary()
             os.chown(f"{self.place}/theirs", 65534, -1)
@@ -74,7 +84,7 @@ class Ways(unittest.TestCase):
             self.assertRaisesRegex(Failure, "temporary_of_others", check_temporary)
 
     def test_meanwhile(self) -> None:
-        """A folder above that does not exist is made by another user, or a link to it, before root makes it."""
+        """A missing parent folder is made by another user, or as a link, before root makes it."""
         function = os.mkdir
         for number, make in enumerate(self.made_by()):
             above, target = f"{self.place}/above{number}", f"{self.place}/target/{number}"
@@ -91,7 +101,7 @@ class Ways(unittest.TestCase):
             self.assertIn(raised.exception.key, ("way_of_others", "not_writable"))
 
     def test_replaced(self) -> None:
-        """What was made is not what is there afterwards."""
+        """The folder that was made is replaced afterwards."""
         for make in self.made_by():
             path, check = f"{self.place}/new", files.check_way
 
@@ -108,15 +118,13 @@ class Ways(unittest.TestCase):
 
 
 class Outputs(unittest.TestCase):
-    """What is wrong with the place of a file is found before the work for it."""
+    """Problems with an output path are found before the work begins."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = os.path.realpath(folder.name)
+        self.place = new_place(self)
 
     def test_can_be_written(self) -> None:
-        """The absolute path; nothing is left there, and what is there stays."""
+        """Returns the absolute path; no file is left there, and an existing file is unchanged."""
         here = os.getcwd()
         self.addCleanup(os.chdir, here)
         os.chdir(self.place)
@@ -131,7 +139,7 @@ class Outputs(unittest.TestCase):
         self.assertEqual("/dev/full", checked_output("/dev/full"))
 
     def test_can_not(self) -> None:
-        """Each with its own reason."""
+        """Each path has a different reason."""
         for path, why in ((self.place, "it is a folder"),
                           (f"{self.place}/no/page.html", f"there is no folder {self.place}/no"),
                           (f"{self.place}/{'x' * 300}.html", "File name too long"),
@@ -141,7 +149,7 @@ class Outputs(unittest.TestCase):
             self.assertIn(f"can't be written: {why}\n  next: write elsewhere", raised.exception.text)
 
     def test_same_second(self) -> None:
-        """Each has a file of its own; it stays if somebody has written it."""
+        """Each command has its own file, which stays if it has been written."""
         page = f"{self.place}/page.html"
         with new_file(page) as first, new_file(page) as second:
             self.assertEqual((page, f"{self.place}/page-2.html"), (first, second))
@@ -150,7 +158,7 @@ class Outputs(unittest.TestCase):
         self.assertEqual(["page-2.html"], os.listdir(self.place))
 
     def test_folder_was_removed(self) -> None:
-        """The current one."""
+        """The current folder was removed."""
         self.addCleanup(os.chdir, os.getcwd())
         os.mkdir(f"{self.place}/gone")
         os.chdir(f"{self.place}/gone")
@@ -163,19 +171,17 @@ class Written(unittest.TestCase):
     """A file in a folder that another user may own."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = os.path.realpath(folder.name)
+        self.place = new_place(self)
         self.path = f"{self.place}/profile.html"
         self.addCleanup(os.umask, os.umask(0o077))
 
     def contents(self) -> str:
-        """Returns what the file has."""
+        """Returns the contents of the file."""
         with open(self.path, encoding="utf-8") as file:
             return file.read()
 
     def test_prepared(self) -> None:
-        """What is at the file's name is replaced, also a link; the mode is that of the umask."""
+        """Anything at the path is replaced, also a link; the mode follows the umask."""
         secret = f"{self.place}/secret"
         for name in ("file", "link", "nothing"):
             if name == "file":
@@ -191,7 +197,8 @@ class Written(unittest.TestCase):
             os.unlink(self.path)
 
     def test_replaced_meanwhile(self) -> None:
-        """Before it has its name, after that, and its folder: it is not said to be written, and no part is left."""
+        """The file is replaced before or after it gets its name, or its folder is: no success is reported, and no part
+        is left."""
         rename = os.rename
 
         def before(part: str, name: str, **folders: int) -> None:
@@ -219,7 +226,8 @@ class Written(unittest.TestCase):
             self.assertEqual([], glob.glob(f"{self.place}/*.part"))
 
     def test_special(self) -> None:
-        """A device is written to as it is; a pipe of another user is not opened, which would wait for a reader."""
+        """A device is written to directly; a pipe of another user is not opened, because that would wait for a
+        reader."""
         write_file("/dev/null", b"profile")
         with self.assertRaises(Failure) as raised:
             write_file("/dev/full", b"profile")
@@ -230,7 +238,7 @@ class Written(unittest.TestCase):
         self.assertIn("a device or a pipe of another user", raised.exception.text)
 
     def test_new_file(self) -> None:
-        """An empty file of the same name that another process has put there is not removed."""
+        """An empty file that another process has put at the same path is not removed."""
         with new_file(self.path) as path:
             os.unlink(path)
             with open(path, "wb"):
@@ -239,18 +247,16 @@ class Written(unittest.TestCase):
 
 
 def of_another(*arguments: Any, **options: Any) -> os.stat_result:
-    """Returns the status of a file as that of another user's."""
+    """Returns the status of a file, with another user as its owner."""
     found = os.lstat(*arguments, dir_fd=options["dir_fd"])
     return os.stat_result((*found[:4], 65534, *found[5:10]))
 
 
 class Recordings(unittest.TestCase):
-    """Why a folder has no recording."""
+    """The reasons why a folder has no recording."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="dyntrace-test-")
-        self.addCleanup(folder.cleanup)
-        self.place = os.path.realpath(folder.name)
+        self.place = new_place(self)
 
     def failure(self, folder: str) -> Tuple[int, str]:
         """The exit status and the text."""
@@ -260,25 +266,25 @@ class Recordings(unittest.TestCase):
         return raised.exception.status, raised.exception.text
 
     def test_causes(self) -> None:
-        """Each apart."""
-        self.assertIn(f"there is no folder {self.place}/no\n", self.failure(f"{self.place}/no")[1])
+        """Each cause has its own failure."""
+        self.assertIn(f"no such folder: {self.place}/no\n", self.failure(f"{self.place}/no")[1])
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])
         os.mkdir(f"{self.place}/ust")
         self.assertIn(f"{self.place} is empty\n", self.failure(self.place)[1])
         with open(f"{self.place}/ust/other", "w", encoding="ascii"):
             pass
-        self.assertIn(f"{self.place} has no recording of LTTng: ", self.failure(self.place)[1])
+        self.assertIn(f"no LTTng recording in {self.place}: ", self.failure(self.place)[1])
         self.assertIn("other is a file; ", self.failure(f"{self.place}/ust/other")[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii"):
             pass
-        self.assertIn(f"{self.place} has no recording of LTTng: ", self.failure(self.place)[1])
+        self.assertIn(f"no LTTng recording in {self.place}: ", self.failure(self.place)[1])
         with open(f"{self.place}/ust/metadata", "w", encoding="ascii") as file:
             file.write("text")
         with mirrored([self.place]) as mirror:
             self.assertEqual(["ust"], os.listdir(mirror.paths()[0]))
 
     def test_not_allowed(self) -> None:
-        """A folder below it is closed. Root may read all."""
+        """A subfolder is not accessible. Root may read everything."""
         os.mkdir(f"{self.place}/ust")
         scandir = os.scandir
 
@@ -290,8 +296,4 @@ class Recordings(unittest.TestCase):
             status, text = self.failure(self.place)
         self.assertEqual(3, status)
         self.assertIn(f"{self.place}/ust can't be read: Permission denied; it belongs to ", text)
-        self.assertIn(f"\n  next: look at it as its owner or as root: `sudo dyntrace view {self.place}", text)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertIn(f"\n  next: view it as its owner or as root: `sudo dyntrace view {self.place}", text)

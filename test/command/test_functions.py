@@ -1,16 +1,16 @@
-"""Functions as people name them on the command line."""
+"""Functions as users name them on the command line."""
 import argparse
 import unittest
 
-from dyntrace_command.arguments import function as of_next
-from dyntrace_command.functions import Function, event_filter, parsed
+from dyntrace_command.cli.arguments import function as of_next
+from dyntrace_command.common.functions import Function, event_filter, parsed
 
 
 class Functions(unittest.TestCase):
-    """What a text means, and the pattern of its events."""
+    """The meaning of a text, and the pattern of its events."""
 
     def test_patterns(self) -> None:
-        """A filter of LTTng has the text that events have, and one star at most."""
+        """A filter of LTTng has the text of the events, with at most one star."""
         for text, pattern in [("shop:pay/2", "shop:pay/2"), ("shop:pay", "shop:pay/*"), ("shop:pay/_", "shop:pay/*"),
                               ("shop:_", "shop:*"), ("shop:_/2", "shop:*/2")]:
             function = parsed(text)
@@ -18,13 +18,13 @@ class Functions(unittest.TestCase):
             self.assertEqual(f'entry == "{pattern}"', event_filter([function]), text)
 
     def test_quotes(self) -> None:
-        """As Erlang writes atoms, with or without the quotes that a shell takes away."""
+        """Atoms as Erlang writes them, with or without the quotes that a shell removes."""
         for text in ("Elixir.Shop:paid?/1", "'Elixir.Shop':'paid?'/1"):
             self.assertEqual(Function("'Elixir.Shop'", "'paid?'", "1"), parsed(text))
         self.assertEqual(Function("'Elixir.Shop'", "é_2@", "_"), parsed("Elixir.Shop:é_2@"))
 
     def test_refused(self) -> None:
-        """What is no function, and what means something to a filter."""
+        """Texts that do not name a function, and characters that are special in a filter."""
         for text in ("shop", "shop:", ":pay/1", "shop:pay/x", "shop:pay/1/2", "shop:pa y/1", "sh*p:pay", "shop:p*y",
                      'shop:"pay"', "shop:pay\\", "shop:pay/1\n"):
             self.assertIsNone(parsed(text), text)
@@ -34,7 +34,3 @@ class Functions(unittest.TestCase):
         self.assertEqual("'Elixir.Shop':'paid?'", of_next("Elixir.Shop:paid?"))
         for text in ("shop:pay/1", "shop:_", "shop"):
             self.assertRaises(argparse.ArgumentTypeError, of_next, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

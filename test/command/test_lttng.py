@@ -1,17 +1,16 @@
-"""How the command runs `lttng`, with a program in its place."""
+"""How the command runs `lttng`, which is replaced by a script here."""
 import os
 import pwd
-import shutil
-import tempfile
 import time
 import unittest
 from typing import List, Tuple
 from unittest import mock
 
-from dyntrace_command import lttng
-from dyntrace_command.execution import NO_ANSWER
+from dyntrace_command.host.execution import NO_ANSWER
+from dyntrace_command.tracers import lttng
+from hostile import new_place
 
-# Tells where it looks for the daemon, and makes its session the current one.
+# Prints where it looks for the daemon, and makes its session the current one.
 FAKE = """#!/bin/sh
 echo "$LTTNG_HOME"
 readlink "$LTTNG_HOME/.lttng"
@@ -25,16 +24,15 @@ exec sleep 300
 
 
 class Create(unittest.TestCase):
-    """`lttng create` leaves a user's current session alone, wherever temporary files have their place."""
+    """`lttng create` does not change a user's current session, wherever temporary files are."""
 
     def setUp(self) -> None:
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        self.folder = new_place(self)
         self.user = os.path.join(self.folder, "user's home")
         os.mkdir(self.user)
 
     def create(self, script: str = FAKE, **environment: str) -> Tuple[int, List[str]]:
-        """Returns the status and the lines of the program; without the variables that are empty."""
+        """Returns the status and the lines of the program. Empty variables are removed from the environment."""
         path = os.path.join(self.folder, "lttng")
         with open(path, "w", encoding="ascii") as file:
             file.write(script)
@@ -46,7 +44,7 @@ class Create(unittest.TestCase):
         return status, output.splitlines()
 
     def check(self, link: str, **environment: str) -> None:
-        """Checks that the daemon is found by the link, and that nothing is left."""
+        """Checks that the daemon is found through the link, and that nothing is left."""
         status, (home, found) = self.create(**environment)
         self.assertEqual((status, found), (0, link))
         self.assertFalse(os.path.exists(home))
@@ -59,12 +57,12 @@ class Create(unittest.TestCase):
         self.check(pwd.getpwuid(os.getuid()).pw_dir + "/.lttng")
 
     def test_no_temporary_folder(self) -> None:
-        """TMPDIR may be a folder that is not there."""
+        """TMPDIR may name a folder that does not exist."""
         for folder in (self.folder + "/none", "it's no/folder", self.folder):
             self.check(self.user + "/.lttng", HOME=self.user, TMPDIR=folder)
 
     def test_nowhere(self) -> None:
-        """Without any place it is the user's own."""
+        """Without any usable folder, the user's own LTTng home is used."""
         tools = os.path.join(self.folder, "tools")
         os.mkdir(tools)
         with open(os.path.join(tools, "mktemp"), "w", encoding="ascii") as file:
@@ -75,7 +73,7 @@ class Create(unittest.TestCase):
         self.assertEqual(os.listdir(self.user), [".lttngrc"])
 
     def test_hangs(self) -> None:
-        """A daemon that does not answer leaves neither a folder nor a process that waits."""
+        """A daemon that does not answer leaves neither a folder nor a waiting process."""
         with mock.patch.object(lttng, "ANSWERS_S", 1):
             self.assertEqual(self.create(HANGS, HOME=self.user)[0], NO_ANSWER)
         with open(os.path.join(self.folder, "home"), encoding="ascii") as file:
@@ -84,7 +82,3 @@ class Create(unittest.TestCase):
         while os.path.exists(home) and time.monotonic() < until:
             time.sleep(0.05)
         self.assertFalse(os.path.exists(home))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,16 +1,16 @@
-"""What babeltrace2 gets of folders that another user can change."""
+"""The view that babeltrace2 gets of folders that another user can change."""
 import os
 import resource
 import unittest
 from typing import Dict, List
 from unittest import mock
 
-from dyntrace_command import mirror as module
-from dyntrace_command import pictures
-from dyntrace_command.execution import Program, run
-from dyntrace_command.failures import Failure
-from dyntrace_command.mirror import FIRST, METADATA_MOST, Mirror, mirrored
-from dyntrace_command.recording import has_events
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host.execution import Program, run
+from dyntrace_command.recording import mirror as module
+from dyntrace_command.recording import rendering
+from dyntrace_command.recording.mirror import FIRST, METADATA_MOST, Mirror, mirrored
+from dyntrace_command.recording.recording import has_events
 from hostile import make_deep, new_place
 
 
@@ -41,7 +41,7 @@ class Contents(Mirrors):
     """The contents of a mirror."""
 
     def test_whole(self) -> None:
-        """The same names and contents, seen by another program; nothing is left afterwards."""
+        """Another program sees the same names and contents; nothing is left afterwards."""
         before = os.listdir("/proc/self/fd")
         with mirrored([self.root]) as mirror:
             self.assertEqual({"host/ust/metadata": "metadata", "host/ust/events_0": "stream",
@@ -54,7 +54,7 @@ class Contents(Mirrors):
         self.assertEqual(before, os.listdir("/proc/self/fd"))
 
     def test_descriptors(self) -> None:
-        """Those of files are beyond what select(2) takes, as far as the limit allows."""
+        """The descriptors of files are above the range of select(2), as far as the limit allows."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
@@ -65,7 +65,7 @@ class Contents(Mirrors):
         self.assertEqual((256, hard), resource.getrlimit(resource.RLIMIT_NOFILE))
 
     def test_left_out(self) -> None:
-        """Links, pipes and sockets, with a remark."""
+        """Links, pipes and sockets are left out, with a remark."""
         secret = f"{self.place}/secret"
         with open(secret, "w", encoding="ascii"):
             pass
@@ -83,7 +83,7 @@ class Contents(Mirrors):
         self.assertNotIn("\x1b", remark)
 
     def test_replaced(self) -> None:
-        """What has another file in its place afterwards, and what is moved away."""
+        """A file that is replaced afterwards, and a folder that is moved away, have no effect."""
         with mirrored([self.root]) as mirror:
             os.unlink(f"{self.root}/host/ust/events_0")
             os.symlink("/etc/passwd", f"{self.root}/host/ust/events_0")
@@ -100,7 +100,7 @@ class Contents(Mirrors):
             self.assertEqual(f"{self.place}/latest", mirror.typed())
 
     def test_link_instead(self) -> None:
-        """What this command has made, and a user has replaced by a link, is not followed."""
+        """A folder that this command has made and a user has replaced by a link is not followed."""
         os.symlink(self.root, f"{self.place}/own")
         with self.assertRaises(Failure) as raised, mirrored([f"{self.place}/own"], follows=False):
             self.fail("it is followed")
@@ -109,17 +109,17 @@ class Contents(Mirrors):
         self.assertFalse(has_events(f"{self.place}/nothing"))
 
     def test_begin_is_missing(self) -> None:
-        """A recording without a description of events is left out; there has to be another one."""
+        """A recording without a description of events is left out; at least one other must remain."""
         self.write("late/ust/metadata", "")
         with mirrored([self.root, f"{self.root}/late"]) as mirror:
             self.assertEqual(1, len(mirror.paths()))
             self.assertNotIn("late/ust/metadata", contents(mirror))
-            self.assertEqual([f"dyntrace: {self.root}/late/ust ended before its begin had arrived; it is left out"] * 2,
-                             [remark.replace("/late/./", "/late/") for remark in mirror.remarks])
-        self.assertIn("has no recording of LTTng", self.failure(f"{self.root}/late"))
+            remark = f"dyntrace: {self.root}/late/ust ended before its beginning had arrived; it is left out"
+            self.assertEqual([remark] * 2, [text.replace("/late/./", "/late/") for text in mirror.remarks])
+        self.assertIn("no LTTng recording in", self.failure(f"{self.root}/late"))
 
     def test_format(self) -> None:
-        """Of LTTng 2.15 and later."""
+        """The format of LTTng 2.15 and later."""
         with mirrored([self.root]) as mirror:
             self.assertFalse(mirror.is_ctf_2)
         self.write("host/ust/metadata", "\x1e{}")
@@ -131,14 +131,14 @@ class Refused(Mirrors):
     """Folders that can't be read as a recording."""
 
     def test_deep(self) -> None:
-        """Folders within folders."""
+        """Nested folders."""
         make_deep(self.root, 2000)
         self.assertRegex(self.failure(), f"{self.root} can't be read as a recording: it has more than 20 levels of "
                                          "folders\n  next: ")
 
     def test_many(self) -> None:
-        """More names than the bound; more files than the process may open."""
-        with mock.patch("dyntrace_command.trees.ENTRIES_MOST", 3):
+        """More names than the limit; more files than the process may open."""
+        with mock.patch("dyntrace_command.host.trees.ENTRIES_MOST", 3):
             self.assertIn("it has more than 3 files and folders", self.failure())
         for number in range(60):
             self.write(f"host/{number}", "")
@@ -148,21 +148,21 @@ class Refused(Mirrors):
         self.assertEqual(limits, resource.getrlimit(resource.RLIMIT_NOFILE))
 
     def test_large(self) -> None:
-        """A description of events, or indexes, without end."""
+        """An endless description of events, or endless indexes."""
         os.truncate(f"{self.root}/host/ust/index/events_0.idx", 2 << 30)
         self.assertIn("its indexes have more than 1.0 GB", self.failure())
         os.truncate(f"{self.root}/host/ust/metadata", METADATA_MOST + 1)
         self.assertIn("host/ust/metadata has 16.0 MB", self.failure())
 
     def test_pipe(self) -> None:
-        """In place of the description of events."""
+        """A pipe in place of the description of events."""
         os.unlink(f"{self.root}/host/ust/metadata")
         os.mkfifo(f"{self.root}/host/ust/metadata")
-        self.assertIn("has no recording of LTTng", self.failure())
+        self.assertIn("no LTTng recording in", self.failure())
 
 
 class Shortened(Mirrors):
-    """A file becomes shorter while babeltrace2 reads it."""
+    """A file is truncated while babeltrace2 reads it."""
 
     def test_signal(self) -> None:
         """babeltrace2 is killed by SIGBUS; the message names the cause."""
@@ -173,10 +173,10 @@ class Shortened(Mirrors):
 
         def command(*_: object) -> List[str]:
             return [killed]
-        with mock.patch.object(pictures, "view_command", command), mirrored([self.root]) as mirror, \
+        with mock.patch.object(rendering, "view_command", command), mirrored([self.root]) as mirror, \
                 self.assertRaises(Failure) as raised:
-            pictures.draw(mirror, None, {})
-        self.assertIn(f"a file of {self.root} was shortened while babeltrace2 read it", raised.exception.text)
+            rendering.draw(mirror, None, {})
+        self.assertIn(f"a file of {self.root} was truncated while babeltrace2 read it", raised.exception.text)
 
 
 def contents(mirror: Mirror) -> Dict[str, str]:
@@ -184,7 +184,3 @@ def contents(mirror: Mirror) -> Dict[str, str]:
     place = mirror.paths()[0]
     listed = run(Program(["find", "-L", place, "-type", "f", "-printf", "%P\n"]), 20).output.splitlines()
     return {path: run(Program(["cat", f"{place}/{path}"]), 20).output for path in listed}
-
-
-if __name__ == "__main__":
-    unittest.main()

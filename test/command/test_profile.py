@@ -7,33 +7,33 @@ import time
 import unittest
 from typing import Counter, Dict, Optional, Sequence, Tuple
 
-from dyntrace_command.bpftrace import Names
-from dyntrace_command.code import JIT, Place
-from dyntrace_command.flames import WRITERS, Taken, folded, page, speedscope, tree
-from dyntrace_command.hottest import hottest, tables
-from dyntrace_command.layout import SAVED_MOST, Layout, parsed, usable
-from dyntrace_command.perf_map import COVERED_MOST, names_of
-from dyntrace_command.samples import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
-from dyntrace_command.sinks import PROFILE_FILES
-from dyntrace_command.status import Status
-from dyntrace_command.symbols import Functions
+from dyntrace_command.common.outputs import PROFILE_FILES
+from dyntrace_command.host.perf_map import COVERED_MOST, names_of
+from dyntrace_command.host.symbols import Functions
+from dyntrace_command.node.code import JIT, Place
+from dyntrace_command.node.status import Status
+from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
+from dyntrace_command.profiling.profile_tables import hottest, tables
+from dyntrace_command.profiling.sample_paths import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
+from dyntrace_command.tracers.bpftrace import Names
+from dyntrace_command.tracers.current_process import SAVED_MOST, Layout, parsed, usable
 
-# Of CPU. Each address of each line would take hours.
+# CPU time in seconds. Resolving each address of each line would take hours.
 SECONDS_MOST = 30
 
 
 class Maps(unittest.TestCase):
-    """Whatever is in the map: names of some addresses, soon."""
+    """For any map, the names of some addresses are found in bounded time."""
 
     def test_names(self) -> None:
-        """Of the three fields of a line; the later line wins."""
+        """A line has three fields; a later line overrides an earlier one."""
         found = names_of(b"0x1000 10 $lists:sort/1\n2000 20 $shop:pay/2\n2010 8 $shop:new/1\n", [0xfff, 0x1000, 0x100f,
                                                                                               0x1010, 0x2008, 0x2010])
         self.assertEqual({0x1000: (True, "lists:sort/1"), 0x100f: (True, "lists:sort/1"), 0x2008: (True, "shop:pay/2"),
                           0x2010: (True, "shop:new/1")}, found)
 
     def test_spelling(self) -> None:
-        """Elixir's spelling; parts of functions; code that is no function; characters for terminals."""
+        """Elixir's spelling; parts of functions; code outside of functions; control characters."""
         for name, spelled in (("$'Elixir.Shop.Cart':init/1", (True, "Shop.Cart.init/1")),
                               ("$lists:sort/1-CodeInfoPrologue", (True, "lists:sort/1")),
                               ("$global::call_nif_shared", (False, "call_nif_shared [code of the VM]")),
@@ -43,7 +43,7 @@ class Maps(unittest.TestCase):
                 self.assertEqual({1: spelled}, names_of(f"1 1 {name}\n".encode(), [1]))
 
     def test_absurd_lines(self) -> None:
-        """They are skipped, and the others count."""
+        """Absurd lines are skipped, and the others count."""
         lines = (b"", b"x 10 a", b"1000 0 a", b"1000 ffffffff a", b"ffffffffffffffff 10 a", b"1000 -1 a", b"1000 10",
                  b"1000 10 ", b"10000000000000000 10 a", b"\0" * 100, b"1000 10 " + b"n" * 5000)
         self.assertEqual({0x1000: (True, "kept")}, names_of(b"\n".join((*lines, b"1000 10 kept", *lines)), [0x1000]))
@@ -55,7 +55,7 @@ class Maps(unittest.TestCase):
             names_of(bytes(chance.choice(b"0123456789abcdef x\n\r\xff$") for _ in range(300)), range(0, 4096, 7))
 
     def test_time(self) -> None:
-        """Lines that all cover all addresses end; a long text without lines does, too."""
+        """Reading ends in time, also if all lines cover all addresses, or if a long text has no lines."""
         began = time.process_time()
         names_of(b"0 1000000 a\n" * 200000, range(COVERED_MOST // 1000))
         names_of(b"1" * 20000000, [1])
@@ -63,7 +63,7 @@ class Maps(unittest.TestCase):
 
 
 def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") -> bytes:
-    """An ELF file whose code is at 0x2000 of the memory and 0x1000 of the file, with these (name, address, size)."""
+    """An ELF file whose code is at memory address 0x2000 and file offset 0x1000, with these (name, address, size)."""
     names, entries = b"\0", struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)
     for name, address, size in symbols:
         entries += struct.pack("<IBBHQQ", len(names), 0x12, 0, 1, address, size)
@@ -83,7 +83,7 @@ def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") 
 
 
 def overlapping(elf: bytes) -> bytes:
-    """The same file, of which each byte is loaded 256 times."""
+    """The same file, with each byte loaded 256 times."""
     copied = bytearray(elf + elf[64:64 + 56] * 256)
     struct.pack_into("<Q", copied, 0x20, len(elf))
     struct.pack_into("<H", copied, 0x38, 256)
@@ -95,27 +95,27 @@ GC = [("erts_init_gc", 0x2000, 0x10), ("erts_garbage_collect", 0x2100, 0x10), ("
 
 
 class Libraries(unittest.TestCase):
-    """Functions by their place in a file."""
+    """Functions by their offset in a file."""
 
     def test_functions(self) -> None:
-        """In a file that is stripped and in one that is not."""
+        """In a stripped file and in one that is not stripped."""
         for table in (b".dynsym", b".symtab"):
             functions = Functions(library(GC, table), 100)
             self.assertEqual(("erts_schedule", None), functions.at(0x1205))
             self.assertEqual(("beam_jit_call_bif_x", None), (functions.at(0x1300).name, functions.at(0x1300).part))
 
     def test_saved(self) -> None:
-        """Only a saved stack that is whole, or too deep, and that of the sample before it."""
+        """Only a saved stack that is complete, or too deep, is used: the one that was saved before the sample."""
         self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1 (last saved)", "md5 [beam.smp]"),
                          path([4], saved=[1, 2, 3]))
         self.assertEqual(("<0.9.0> till", "lists:sort/1", "shop:pay/1"), path([2, 1, 3], saved=[1, 2, 3]))
         self.assertEqual(SAVED_MOST + 2, len(path([4], saved=[2] * SAVED_MOST)))
         for stack in ([1, 2], [1, 99, 3], [1, 4, 3], [99], [1, 5, 3]):
             with self.subTest(stack):
-                self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "md5 [beam.smp]"), path([4], saved=stack))
+                self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "md5 [beam.smp]"), path([4], saved=stack))
 
     def test_parts(self) -> None:
-        """A static function between two of the collector's is the collector's; one at its border may not be."""
+        """A static function between two of the collector's is part of the collector; one at its edge may not be."""
         functions = Functions(library(GC), 100)
         self.assertEqual([("erts_init_gc", "garbage collection"), (None, "garbage collection"), (None, None),
                           (None, None)],
@@ -123,7 +123,8 @@ class Libraries(unittest.TestCase):
         self.assertEqual((None, None), tuple(functions.at(0)))
 
     def test_hostile(self) -> None:
-        """Each byte and each word by extreme values, and each cut: functions or a ValueError."""
+        """Each byte and each word is replaced by extreme values, and the file is truncated at each byte: functions or a
+        ValueError."""
         elf = library(GC)
         for length in range(len(elf)):
             self.read(elf[:length])
@@ -133,13 +134,13 @@ class Libraries(unittest.TestCase):
                     self.read(elf[:at] + value * width + elf[at + width:])
 
     def test_many(self) -> None:
-        """Of parts that all have the same addresses, a function is in one; too many symbols are an error."""
+        """If all parts have the same addresses, a function belongs to one of them; too many symbols are an error."""
         self.assertEqual(len(GC), len(Functions(overlapping(library(GC)), 100)))
         with self.assertRaises(ValueError):
             Functions(library(GC), len(GC))
 
     def read(self, elf: bytes) -> None:
-        """Nothing else is raised."""
+        """Reads the file. No other exception is raised."""
         try:
             Functions(elf, 100).at(0x1205)
         except ValueError:
@@ -167,7 +168,7 @@ class Paths(unittest.TestCase):
     """Samples as paths."""
 
     def test_keys(self) -> None:
-        """As bpftrace 0.17 prints them, with nothing but addresses, and escaped twice; others are none."""
+        """Keys as bpftrace 0.17 prints them, with addresses only, and escaped twice; other keys are ignored."""
         for line in ("\n\t7f01 0x7f01 ([unknown])\n\t7f02 0x7f02 ([unknown])\n", "\n7f01\n7f02\n", "\\n7f01\\n7f02\\n"):
             self.assertEqual(Sample("1_scheduler", "<0.9.0>", "a:'b,c'/1", (0x7f01, 0x7f02), ("do_it",)),
                              sample_of(f"1_scheduler,<0.9.0>,a:'b,c'/1,{line},\n\tffffffff81444bb4 do_it+12\n"))
@@ -178,7 +179,7 @@ class Paths(unittest.TestCase):
         self.assertIsNone(sample_of("nothing"))
 
     def test_hostile_keys(self) -> None:
-        """The node's texts may look like stacks: a sample or none, soon."""
+        """The node's texts may look like stacks: the result is a sample or none, in bounded time."""
         began = time.process_time()
         for name in ("x,\nab", "x,\nab\x0bzz\n,", "x,\n \n", "x," + "\naaa" * 15, "," * 63, ",\n" * 31):
             for rest in (",\n\t7f00\n,\n\tffffffff81444bb4 do_it+12\n", "\n!,\n\t7f00\n,\n", ",,"):
@@ -187,27 +188,27 @@ class Paths(unittest.TestCase):
         self.assertLess(time.process_time() - began, 1)
 
     def test_erlang(self) -> None:
-        """Whole stacks, also below C; the kernel's come last."""
+        """Complete stacks, also below C functions; kernel frames come last."""
         self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1"), path([1, 2, 3]))
         self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1", "md5 [beam.smp]", "b [kernel]", "a [kernel]"),
                          path([4, 1, 2, 3], kernel=["a", "b"]))
 
     def test_without_frame_pointers(self) -> None:
-        """No caller is guessed: a chain that is not whole, or leaves the code, is none."""
+        """Callers are not guessed: an incomplete chain, or one that leaves the code, is dropped."""
         for stack in ([4, 1, 2], [4], [4, 99, 1, 2, 3]):
             with self.subTest(stack):
-                self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "md5 [beam.smp]"), path(stack))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", UNKNOWN), path([99]))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[code of Erlang]"), path([5, 5]))
+                self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "md5 [beam.smp]"), path(stack))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", UNKNOWN), path([99]))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[code of Erlang]"), path([5, 5]))
 
     def test_parts(self) -> None:
-        """Of static functions the part's name; once."""
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[garbage collection]"), path([6]))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (taken up)", "[garbage collection]",
+        """Static functions have the name of their part, once."""
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[garbage collection]"), path([6]))
+        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[garbage collection]",
                           "erts_garbage_collect [beam.smp]"), path([6, 8]))
 
     def test_outside(self) -> None:
-        """Threads without a process, in old and new names, and what tracing itself takes."""
+        """Threads without a process, with old and new names, and the cost of tracing itself."""
         for thread, process, root in (("erts_sched_2", "-", "[schedulers: ports, scheduling, spinning]"),
                                       ("2_dirty_cpu_sch", "-", "[dirty CPU schedulers]"),
                                       ("10_dirty_cpu_sc", "-", "[dirty CPU schedulers]"),
@@ -217,25 +218,25 @@ class Paths(unittest.TestCase):
             with self.subTest(thread):
                 self.assertEqual((root, "md5 [beam.smp]"), path([4], process, thread=thread))
         self.assertEqual((TRACING, "fire [dyntrace.so]"), path([7]))
-        # Of a process that can't be traced, and of a node that traces nothing.
+        # A process that can't be traced, and a node that traces nothing.
         for process in ("-", ""):
             self.assertEqual(("[schedulers: ports, scheduling, spinning; process unknown]", "shop:pay/1",
                               "lists:sort/1"), path([1, 2, 3], process))
 
     def test_lost(self) -> None:
-        """What the kernel has counted and not told is missing."""
+        """Samples that the kernel has counted but not delivered are missing."""
         samples = Samples()
         samples.take([], {"stacks0": {"x,-,,,": 3, "nothing": 1}, "all0": {"samples": 5}})
         self.assertEqual(({0: 5}, {0: 2}), (samples.all, samples.missing()))
 
 
 class Layouts(unittest.TestCase):
-    """What a node says of its memory, and words of it."""
+    """A node's description of its memory, and words of that memory."""
 
     TEXT = "856 168 96 4,5,6,7 36,37"
 
     def test_parsed(self) -> None:
-        """Numbers that can be places in a structure and bits of a word; nothing else."""
+        """Only numbers that can be offsets in a structure and bits of a word are accepted."""
         self.assertEqual(Layout(856, 168, 96, [4, 5, 6, 7], [36, 37]), parsed(self.TEXT))
         for wrong in ("", "856", self.TEXT + " 1", self.TEXT + ",64", "x" + self.TEXT, "99999 1 1 4 5", "-1 1 1 4 5",
                       "1 1 1 4; 5", "1 1 1 4 "):
@@ -243,22 +244,22 @@ class Layouts(unittest.TestCase):
                 self.assertIsNone(parsed(wrong))
 
     def test_usable(self) -> None:
-        """A node is traced if it does not say all, and the command says why."""
+        """A node is traced if its description is incomplete, and the command says why."""
         for text, what in ((self.TEXT, ""), (self.TEXT.replace("96", "0"), "its stacks have no frames"),
-                           ("1 2", "where its memory has the process that a thread runs is not known")):
+                           ("1 2", "its status does not say where its memory names the process that a thread runs")):
             with self.subTest(text):
                 layout, why = usable(Status([("layout", text)]))
                 self.assertEqual((what, what == ""), (why, layout is not None))
         self.assertIsNone(usable(Status())[0])
 
     def test_pids(self) -> None:
-        """The bits of a number may lie anywhere; the word 0 is none."""
+        """The bits of a number may be at any positions; the word 0 means no process."""
         layout = Layout(8, 8, 8, [7, 8, 4], [63])
         self.assertEqual(["<0.0.0>", "<0.1.0>", "<0.6.0>", "<0.5.1>", "-"],
                          [layout.pid(word) for word in (3, 0x83, 0x113, 0x8000000000000093, 0)])
 
     def test_samples(self) -> None:
-        """Versions of bpftrace print words with a sign, or without."""
+        """Depending on its version, bpftrace prints words with or without a sign."""
         layout = Layout(8, 8, 8, [4, 5], [63])
         for process, saved in (("-9223372036854775757", "-2"), ("9223372036854775859", "18446744073709551614")):
             samples = Samples(layout)
@@ -294,25 +295,25 @@ class Shown(unittest.TestCase):
                           ["0.0 %", "90.0 %", "shop:pay/1", ""], ["0.0 %", "30.0 %", "a;b", ""]], functions[1:])
 
     def test_many(self) -> None:
-        """A row for those that have none."""
+        """The remaining entries share one row."""
         many: Counter[Path] = collections.Counter({Path(f"<0.{n}.0>", f"<0.{n}.0>", ("a:b/1",)): 1 for n in range(50)})
         self.assertEqual(["76.0 %", "", "38 more", ""], tables(many, 99)[0][-1])
 
     def test_hottest(self) -> None:
-        """From callee to callee; it ends where most samples do."""
+        """The path goes from callee to callee, and ends where most samples do."""
         self.assertEqual((("a", "b"), 9), hottest(collections.Counter({("a", "b"): 5, ("a", "b", "c"): 4, ("x",): 8})))
         self.assertEqual(((), 0), hottest(collections.Counter()))
 
     def test_kinds(self) -> None:
-        """Each that the command allows is written."""
+        """Each format that the command allows is written."""
         self.assertEqual(set(PROFILE_FILES), set(WRITERS))
 
     def test_folded(self) -> None:
-        """A line per path."""
+        """One line per path."""
         self.assertIn("<0.9.0> till;shop:pay/1;a:b;c [kernel] 30\n", folded(FOUND, TAKEN))
 
     def test_speedscope(self) -> None:
-        """Frames by number, weights in ns."""
+        """Frames are referenced by number; weights are in ns."""
         profile = json.loads(speedscope(FOUND, TAKEN))
         of: Optional[Dict[str, object]] = profile["profiles"][0]
         assert of
@@ -320,14 +321,10 @@ class Shown(unittest.TestCase):
         self.assertEqual(3, len(profile["profiles"][0]["samples"]))
 
     def test_page(self) -> None:
-        """The data ends no script."""
+        """The data does not end the page's script."""
         root = tree([(["a", "b"], 2), (["a"], 1)], TAKEN)
         self.assertEqual((30000000, 10000000, 20000000),
                          (root["value"], root["children"][0]["own"], root["children"][0]["children"][0]["value"]))
         text = page(collections.Counter({Path("</script><x>", "", ()): 1}), TAKEN)
         self.assertNotIn("</script><x>", text)
         self.assertIn("\\u003c/script>\\u003cx>", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

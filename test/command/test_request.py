@@ -1,11 +1,11 @@
-"""The steps of a request: which belong to it, when it is over, what is missing."""
+"""The steps of a request: which messages belong to it, when it is over, what is missing."""
 import random
 import unittest
 from typing import List
 
-from dyntrace_command.bpftrace import Names
-from dyntrace_command.inference import inferred
-from dyntrace_command.timeline import Step, missing, show_timeline, step_of, whole_texts
+from dyntrace_command.recording.request_inference import inferred
+from dyntrace_command.recording.request_timeline import Step, missing, readable, show_timeline, step_of, whole_texts
+from dyntrace_command.tracers.bpftrace import Names
 
 REF, OTHER = "#Ref<0.1284983411.2761424897.183648>", "#Ref<0.1284983411.2761424897.183649>"
 
@@ -46,30 +46,30 @@ class Inferred(unittest.TestCase):
     """Requests without a token."""
 
     def test_in_any_order(self) -> None:
-        """Each CPU's events come on their own: the return may come before messages of others."""
+        """Each CPU's events arrive separately, so the return may arrive before messages of other processes."""
         steps = steps_of(*CALL)
         for seed in range(20):
             found = inferred(random.Random(seed).sample(steps, len(steps)))
             self.assertEqual((CALL, True, True), (shown(found.steps), *found[1:]))
         self.assertEqual((False, False), inferred(steps[:-1])[1:])
-        # Its messages will still come.
+        # Its messages will still arrive.
         self.assertEqual((True, False), inferred([steps[0], steps[1], steps[5]])[1:])
 
     def test_receipts_from_before(self) -> None:
-        """What had waited in the mailbox of another when the request began is not of it."""
+        """Messages that already waited in another process's mailbox when the request began are not part of it."""
         strange = ["receive 15 <1> <5> {sold,1}", "send 16 <5> <6> next", "receive 17 <5> <6> next"]
         found = inferred(steps_of(*CALL, *strange))
         self.assertEqual(CALL, shown(found.steps))
 
     def test_answers_to_others(self) -> None:
-        """A busy server answers another process first, which does something else then."""
+        """A busy server first answers another process, which then does something else."""
         strange = [f"send 50 <2> <7> {answer(OTHER)}", f"receive 55 <2> <7> {answer(OTHER)}", "send 60 <7> <5> sold"]
         found = inferred(steps_of(*CALL, *strange))
         self.assertEqual((CALL, True), (shown(found.steps), found.is_over))
 
     def test_casts(self) -> None:
-        """The function returns at once; what it has caused goes on until everything has been received, and nothing
-        happens for long."""
+        """The function returns at once. Its effects continue until all messages have been received and nothing happens
+        for a while."""
         later = ["send 200000 <3> <8> tick", "receive 200010 <3> <8> tick"]
         for steps in (CAST, CAST + later):
             found = inferred(steps_of(*steps))
@@ -77,34 +77,34 @@ class Inferred(unittest.TestCase):
             self.assertEqual(steps != CAST, found.is_over)
 
     def test_after_the_return(self) -> None:
-        """What the process does next is not of the request."""
+        """The process's later actions are not part of the request."""
         found = inferred(steps_of(*CAST[:4], "send 25 <1> <8> other", "receive 40 <1> <8> other"))
         self.assertEqual(CAST[:4], shown(found.steps))
 
 
 class Missing(unittest.TestCase):
-    """What was not seen is said."""
+    """The output says what was not seen."""
 
     def test_sends(self) -> None:
-        """Without their receipt, and the function that has not returned."""
+        """Sends without their receipt, and a function that has not returned."""
         steps = steps_of(*CAST[:2])
         self.assertEqual(["<1> -> queue: cast store: not received", "<1> has not returned from shop:buy/1"],
                          missing(steps, Names()))
         self.assertEqual([], missing(steps_of(*CAST), Names()))
         text = show_timeline(steps, Names(), inferred=True)
-        self.assertIn("\nnot seen until the end:\n  <1> -> queue: cast store: not received\n", text)
-        self.assertNotIn("not seen", show_timeline(steps_of(*CALL), Names(), inferred=True))
+        self.assertIn("\nunfinished at the end:\n  <1> -> queue: cast store: not received\n", text)
+        self.assertNotIn("unfinished", show_timeline(steps_of(*CALL), Names(), inferred=True))
 
     def test_many(self) -> None:
-        """The first ones, and the number of the others."""
+        """The first ones are listed, with the number of the others."""
         lines = missing(steps_of(*(f"send {n} <1> <7> {n}" for n in range(9))), Names())
         self.assertEqual((6, "and 4 more"), (len(lines), lines[-1]))
 
     def test_receipts(self) -> None:
-        """Of a token: the sending was not seen, so nothing is known of its wait."""
+        """A receipt with a token but without its send: its waiting time is unknown."""
         steps = steps_of("send 0 <5> <6> one", "receive 9 <5> <6> one", "receive 20 <8> <6> two")
         self.assertRegex(show_timeline(steps, Names(), inferred=False),
-                         r"\n +20 {22,}<6> receives from <8>: two \(sent unseen\)\n")
+                         r"\n +20 {22,}<6> receives from <8>: two \(send not seen\)\n")
 
 
 class Lines(unittest.TestCase):
@@ -122,11 +122,17 @@ class Lines(unittest.TestCase):
         self.assertEqual(Step("send", 1, "<5>", "b", 7, full + "yz"),
                          whole_texts([Step("send", 1, "<5>", "b", 7, full), Step("more", 1, "<5>", "", 7, "yz")])[0])
 
+    def test_readable(self) -> None:
+        """Messages of OTP's behaviours are shown by what they do; cut ones, too. Other texts stay as they are."""
+        for text, expected in ((call("<0.1.0>", REF), "call pay"), (answer(REF), "reply paid"),
+                               (call("<0.1.0>", REF)[:40], "call ..."), (call("<0.1.0>", REF)[:-4], "call ..."),
+                               ("{'$gen_cast',{put,<<1,2", "cast {put,<<1,2"),
+                               (f"{{system,{{<0.1.0>,{REF}}},get_state}}", "system get_state"),
+                               (f"{{[[alias|{REF}]|{{a}}],{{ok,1}}}}", "reply {ok,1}"),
+                               (f"{{{REF}}}", f"{{{REF}}}"), ("hello", "hello")):
+            self.assertEqual(expected, readable(text), text)
+
     def test_both_ends(self) -> None:
-        """A message is the same where less of its text is known."""
+        """Both ends of a message match, even if one end has less of its text."""
         ends = steps_of(f"send 1 <5> b {'x' * 100}", f"receive 2 <5> <6> {'x' * 63}")
         self.assertEqual(ends[0].message(), ends[1].message())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,4 @@
-"""The children that look at what other users control: their identity, their limits, and what their answers may be."""
+"""The children that read data controlled by other users: their identity, their limits, and their answers."""
 import ctypes
 import errno
 import os
@@ -11,17 +11,18 @@ import unittest
 from typing import Any, Callable, Dict, Iterator, List
 from unittest import mock
 
-from dyntrace_command import sandbox, survey
-from dyntrace_command.failures import Failure
-from dyntrace_command.process import Identity, Process
-from dyntrace_command.sandbox import Answer, Child, Rights, check_child, in_child, isolated
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.host import sandbox
+from dyntrace_command.host.process import Identity, Process
+from dyntrace_command.host.sandbox import Answer, Child, Rights, check_child, in_child, isolated
+from dyntrace_command.node import survey
 
 IS_ROOT = os.geteuid() == 0
 NOBODY = Identity(65534, 65534)
 
 
 def status_lines() -> Dict[str, List[str]]:
-    """Returns what the kernel says of this process: {name: values}."""
+    """Returns the kernel's status of this process: {name: values}."""
     with open("/proc/self/status", encoding="ascii") as file:
         return {name: values.split() for name, _, values in (line.partition(":") for line in file)}
 
@@ -33,17 +34,18 @@ def paused() -> List[int]:
 
 
 def checked() -> List[str]:
-    """Returns something if this process may look at others."""
+    """Checks that this process may read data of others, and returns a value."""
     check_child()
     return ["checked"]
 
 
 class WhatItMayDo(unittest.TestCase):
-    """What a child may do."""
+    """The rights of a child."""
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
     def test_identity(self) -> None:
-        """All four users and groups are those of the process; no other group; one capability, and no way to more."""
+        """All four user and group ids are those of the process. There are no other groups, one capability, and no way
+        to gain more."""
         found = in_child(NOBODY, status_lines).value
         self.assertEqual((["65534"] * 4, ["65534"] * 4, []), (found["Uid"], found["Gid"], found["Groups"]))
         self.assertEqual(1 << 19, int(found["CapEff"][0], 16))
@@ -52,14 +54,14 @@ class WhatItMayDo(unittest.TestCase):
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
     def test_root(self) -> None:
-        """The child for a process of root has no capability of root's but those."""
+        """The child for a process of root has no other capability of root either."""
         found = in_child(Identity(0, 0), status_lines).value
         self.assertEqual(["0"] * 4, found["Uid"])
         self.assertEqual((1 << 19, 1 << 19 | 1 << 2), (int(found["CapEff"][0], 16), int(found["CapPrm"][0], 16)))
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
     def test_files_of_others(self) -> None:
-        """It opens what its user may open."""
+        """The child can open the files that its user can open."""
         with tempfile.NamedTemporaryFile() as file:
             for mode, is_read in ((0o600, False), (0o604, True)):
                 os.chmod(file.name, mode)
@@ -72,7 +74,7 @@ class WhatItMayDo(unittest.TestCase):
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
     def test_its_user_cannot_trace_it(self) -> None:
-        """A process of the same user can take neither its descriptors nor read its memory."""
+        """A process of the same user can neither take its descriptors nor read its memory."""
         def tried() -> List[int]:
             libc = ctypes.CDLL(None, use_errno=True)
             descriptor = libc.syscall(434, os.getppid(), 0)
@@ -81,7 +83,7 @@ class WhatItMayDo(unittest.TestCase):
             return [taken, code]
 
         def attacked() -> Any:
-            # A process that is as this child would be without its protection: it gave up all capabilities.
+            # A process in the state of this child without its protection: it has given up all capabilities.
             sandbox.set_capabilities(0, 0)
             child = os.fork()
             if child == 0:
@@ -90,7 +92,7 @@ class WhatItMayDo(unittest.TestCase):
         self.assertEqual(0, in_child(NOBODY, attacked).value)
 
     def test_nothing_is_inherited(self) -> None:
-        """No descriptor but the socket and those that it was given; the standard ones lead to /dev/null."""
+        """The child has only the socket and the given descriptors; the standard ones are /dev/null."""
         reading, writing = os.pipe()
         os.set_inheritable(writing, True)
         self.addCleanup(os.close, reading)
@@ -106,7 +108,7 @@ class WhatItMayDo(unittest.TestCase):
         self.assertNotIn(str(writing), found)
 
     def test_no_file_is_written(self) -> None:
-        """Unless it is one that may."""
+        """A child can't write files, unless its rights allow it."""
         with tempfile.NamedTemporaryFile() as file:
             def write() -> int:
                 with open(file.name, "wb") as written:
@@ -117,13 +119,13 @@ class WhatItMayDo(unittest.TestCase):
             self.assertEqual(1, in_child(None, write, rights=Rights(may_write=True)).value)
 
     def test_memory_and_time(self) -> None:
-        """Are limited."""
-        with self.assertRaisesRegex(ValueError, "more than is read"):
+        """Memory and CPU time are limited."""
+        with self.assertRaisesRegex(ValueError, "too much data"):
             in_child(None, lambda: len(bytearray(2 << 30)))
         self.assertEqual([3, 3], in_child(None, lambda: resource.getrlimit(resource.RLIMIT_CPU), 2).value)
 
     def test_outside(self) -> None:
-        """Only a child may touch the files of others."""
+        """Only a child may touch the files of other users."""
         with mock.patch.object(sandbox.STATE, "is_child", False):
             self.assertRaises(RuntimeError, check_child)
             self.assertEqual(["checked"], in_child(None, checked).value)
@@ -133,7 +135,7 @@ class Answers(unittest.TestCase):
     """The answers of a child."""
 
     def test_errors(self) -> None:
-        """They are raised here as they were there."""
+        """Errors of the child are raised here unchanged."""
         def fails(error: Exception) -> Callable[[], Any]:
             def function() -> Any:
                 raise error
@@ -160,11 +162,11 @@ class Answers(unittest.TestCase):
 
     def test_too_much(self) -> None:
         """An answer over the bound is not read."""
-        with self.assertRaisesRegex(ValueError, "more to say"):
+        with self.assertRaisesRegex(ValueError, "answer is too large"):
             in_child(None, lambda: "x" * (2 << 20))
 
     def test_anything(self) -> None:
-        """A child that was made to send anything, or was killed, is an error."""
+        """A child that was made to send arbitrary data, or was killed, is an error."""
         for sent in (b"", b"\0", b"\0\0\0\x05hello", b"\0\0\0\x02{}", b"\0\0\0\x02[]", b"\0\0\0\x0b" + b'{"error":1}',
                      b"\0\0\0\x0d" + b'{"error":[1]}', b"\0\0\x10\0" + b"[" * 4096, b"\xff\xff\xff\xff"):
             child = Child.__new__(Child)
@@ -206,7 +208,7 @@ class Answers(unittest.TestCase):
             pass
 
     def test_several(self) -> None:
-        """A child may yield answers one by one."""
+        """A child may yield several answers."""
         def numbers() -> Iterator[int]:
             yield from range(3)
         child = Child(None, numbers, 5)
@@ -215,7 +217,7 @@ class Answers(unittest.TestCase):
         self.assertEqual([0, 1, 2, None], [answer and answer.value for answer in found])
 
     def test_left_behind(self) -> None:
-        """Where children of earlier looks still wait for a file system, no other one is left behind with them."""
+        """If children of earlier surveys still wait for a file system, no new child is left behind with them."""
         def process(name: str, state: str, age: float) -> Any:
             identity = Process(os.getpid()).identity()
             return mock.Mock(pid=2 ** 30, **{"name.return_value": name, "status.return_value": (state, 1),
@@ -238,7 +240,7 @@ class Answers(unittest.TestCase):
 
 
 class Identities(unittest.TestCase):
-    """Whose process it is."""
+    """The owner of a process."""
 
     def process(self, uids: str, gids: str) -> Process:
         """A process with these ids."""
@@ -251,14 +253,13 @@ class Identities(unittest.TestCase):
         return process
 
     def test_one(self) -> None:
-        """All four are the same."""
-        self.assertEqual(Identity(1000, 100),
-                         self.process("1000\t1000\t1000\t1000", "100\t100\t100\t100").identity())
+        """All four ids are equal."""
+        self.assertEqual(Identity(1000, 100), self.process("1000\t1000\t1000\t1000", "100\t100\t100\t100").identity())
         own = Process(os.getpid()).identity()
         self.assertEqual((os.getuid(), os.getgid()), own)
 
     def test_several(self) -> None:
-        """Set-user-ID and set-group-ID programs are refused, whichever of the four differs."""
+        """Set-user-ID and set-group-ID programs are refused, whichever of the four ids differs."""
         for number in range(4):
             ids = ["1000"] * 4
             ids[number] = "0"
@@ -268,15 +269,11 @@ class Identities(unittest.TestCase):
 
     @unittest.skipUnless(IS_ROOT, "only root takes the identity of another user")
     def test_before_and_after(self) -> None:
-        """An answer does not count if the process has changed its user meanwhile, or has ended."""
+        """An answer does not count if the process has ended or changed its user before it arrives."""
         process = Process(os.getpid())
         self.assertEqual(1, isolated(process, lambda: 1).value)
         with mock.patch.object(Process, "identity", side_effect=[Identity(0, 0), NOBODY]), \
-                self.assertRaisesRegex(OSError, "changed its user"):
+                self.assertRaisesRegex(OSError, "its user has changed"):
             isolated(process, lambda: 1)
         with mock.patch.object(Process, "has_ended", return_value=True), self.assertRaises(ProcessLookupError):
             isolated(process, lambda: 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,10 +7,10 @@ import unittest
 from typing import Any, Callable, Dict, List
 from unittest import mock
 
-from dyntrace_command import trees
-from dyntrace_command.recording import EMPTY_BITS, has_events
-from dyntrace_command.trees import (DEPTH_MOST, ENTRIES_MOST, folder_size, read_below, remove_empty, remove_tree,
-                                    tree)
+from dyntrace_command.host import trees
+from dyntrace_command.host.trees import (DEPTH_MOST, ENTRIES_MOST, folder_size, read_below, remove_empty, remove_tree,
+                                         tree)
+from dyntrace_command.recording.recording import EMPTY_BITS, has_events
 from hostile import index_of, make_deep, new_place
 
 
@@ -32,16 +32,16 @@ class Trees(unittest.TestCase):
         return path
 
     def walked(self) -> Dict[str, str]:
-        """Returns the paths below the root, each with what is said of it."""
+        """Returns the paths below the root, each with its description."""
         with tree(self.root) as walk:
             return {entry.path: entry.why_not for entry in walk}
 
 
 class Walks(Trees):
-    """What is found, and what is not entered."""
+    """Which entries are found, and which are not entered."""
 
     def test_found(self) -> None:
-        """Files and folders, with their sizes; hidden ones, and those whose names are not valid text."""
+        """Files and folders, with their sizes; also hidden ones, and names that are not valid text."""
         self.write(f"{self.root}/a/b/c", b"123")
         self.write(f"{self.root}/.hidden")
         os.mkdir(os.fsencode(self.root) + b"/\xff\n")
@@ -52,7 +52,7 @@ class Walks(Trees):
             self.assertEqual("", walk.stopped)
 
     def test_special(self) -> None:
-        """Links, pipes and sockets are named, and neither followed nor opened."""
+        """Links, pipes and sockets are reported, and neither followed nor opened."""
         for name, target in (("self", "."), ("up", ".."), ("file", f"{self.other}/secret"), ("none", "none")):
             os.symlink(target, f"{self.root}/{name}")
         os.mkfifo(f"{self.root}/pipe")
@@ -60,8 +60,8 @@ class Walks(Trees):
         self.assertEqual(0, folder_size(self.root))
 
     def test_swapped(self) -> None:
-        """A folder that is replaced by a link after it was found, and a file before it is opened: the walk goes on in
-        the folder, and reads the file, that it has found."""
+        """A folder is replaced by a link after it was found, and a file before it is opened: the walk continues in the
+        original folder, and reads the original file."""
         self.write(f"{self.root}/a/secret", b"own")
         read = []
         with tree(self.root) as walk:
@@ -76,7 +76,7 @@ class Walks(Trees):
         self.assertEqual([b"own"], read)
 
     def test_swapped_before(self) -> None:
-        """Between its name and the look at it."""
+        """Replaced between the reading of the name and the look at the entry."""
         self.write(f"{self.root}/a/secret")
         look = trees.entry_of
 
@@ -89,7 +89,7 @@ class Walks(Trees):
             self.assertEqual({"a": "a link"}, self.walked())
 
     def test_swapped_always(self) -> None:
-        """By another program, as fast as it can."""
+        """Replaced by another program as fast as possible."""
         self.write(f"{self.root}/a/secret")
         with swapping(f"{self.root}/a", self.other):
             for _ in range(300):
@@ -98,7 +98,7 @@ class Walks(Trees):
                 self.assertNotIn(b"secret", read)
 
     def test_deep(self) -> None:
-        """Deeper than the bound: what is above is found, with few descriptors."""
+        """Deeper than the limit: the upper levels are found, with few descriptors."""
         make_deep(self.root, 2000)
         before = os.listdir("/proc/self/fd")
         with tree(self.root) as walk:
@@ -108,7 +108,7 @@ class Walks(Trees):
         self.assertEqual(before, os.listdir("/proc/self/fd"))
 
     def test_many(self) -> None:
-        """More names than the bound, and more than there is time for."""
+        """More names than the limit, and more than the time allows."""
         for number in range(20):
             self.write(f"{self.root}/{number}")
         with mock.patch.object(trees, "ENTRIES_MOST", 7), tree(self.root) as walk:
@@ -118,7 +118,7 @@ class Walks(Trees):
         self.assertGreaterEqual(ENTRIES_MOST, 10000)
 
     def test_other_mount(self) -> None:
-        """What is mounted below the folder is not asked anything."""
+        """Other mounts below the folder are not accessed."""
         self.write(f"{self.root}/a/b")
         stat, mount = os.fstat, trees.mount_of
 
@@ -132,7 +132,7 @@ class Walks(Trees):
             self.assertEqual({"a": "on another file system"}, self.walked())
 
     def test_read_below(self) -> None:
-        """Only a regular file of a usual size."""
+        """Only a regular file of a usual size is read."""
         self.write(f"{self.root}/file", b"text")
         os.symlink("file", f"{self.root}/link")
         os.mkfifo(f"{self.root}/pipe")
@@ -143,10 +143,10 @@ class Walks(Trees):
 
 
 class Events(Trees):
-    """Whether a recording has events, in a folder that may have anything."""
+    """Whether a recording has events, in a folder with arbitrary contents."""
 
     def test_indexes(self) -> None:
-        """The sizes of packets, in indexes of which each is read up to a bound."""
+        """The sizes of packets in indexes, each of which is read up to a limit."""
         path = f"{self.root}/ust/index/events_0.idx"
         for contents, expected in ((b"", False), (b"x" * 1000, False), (index_of(), False),
                                    (index_of(EMPTY_BITS), False), (index_of(EMPTY_BITS, EMPTY_BITS + 8), True)):
@@ -156,7 +156,7 @@ class Events(Trees):
         self.assertEqual((16, 24), tuple(map(len, (index_of(), index_of(1)[16:]))))
 
     def test_links(self) -> None:
-        """Links to folders above, through which a search that follows them would never end; pipes."""
+        """Links to parent folders, through which a search that followed them would never end; pipes."""
         for name in "abcdefgh":
             os.symlink(".", f"{self.root}/{name}")
         os.mkfifo(f"{self.root}/x.idx")
@@ -165,25 +165,25 @@ class Events(Trees):
         self.assertTrue(has_events(self.root))
 
     def test_sparse(self) -> None:
-        """Sparse indexes of 256 MB each: little of them is read."""
+        """Sparse indexes of 256 MB each: only a little of them is read."""
         for number in range(20):
             with open(f"{self.root}/{number}.idx", "wb") as file:
                 file.write(index_of())
                 file.truncate(250 * 1000 * 1000)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with mock.patch("dyntrace_command.recording.LOOK_S", 600):
+        with mock.patch("dyntrace_command.recording.recording.LOOK_S", 600):
             self.assertFalse(has_events(self.root))
         self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 100 * 1000)
 
     def test_unknown(self) -> None:
-        """Where the search is not complete, there may be events."""
+        """If the search is incomplete, there may be events."""
         make_deep(self.root, 50)
         self.assertTrue(has_events(self.root))
         self.assertFalse(has_events(f"{self.place}/none"))
 
 
 class Removals(Trees):
-    """Nothing else is removed."""
+    """Only the folder is removed."""
 
     def test_all(self) -> None:
         """With files, folders, links and pipes."""
@@ -196,7 +196,7 @@ class Removals(Trees):
         self.assertTrue(remove_tree(self.root))
 
     def test_deep(self) -> None:
-        """Deeper than Python's stack, and than the number of descriptors."""
+        """Nested deeper than Python's stack and the number of descriptors."""
         make_deep(self.root, 3000)
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
@@ -205,14 +205,14 @@ class Removals(Trees):
         self.assertEqual(["other"], os.listdir(self.place))
 
     def test_link(self) -> None:
-        """In place of the folder."""
+        """A link in place of the folder."""
         os.rmdir(self.root)
         os.symlink(self.other, self.root)
         self.assertFalse(remove_tree(self.root))
         self.assertEqual(["secret"], os.listdir(self.other))
 
     def test_swapped(self) -> None:
-        """A folder that is replaced by a link at each step of the removal."""
+        """A folder is replaced by a link at each step of the removal."""
         for step in ("unlink", "open", "scandir", "rmdir"):
             self.write(f"{self.root}/a/b/c")
             function = getattr(os, step)
@@ -232,7 +232,7 @@ class Removals(Trees):
                 os.mkdir(self.root)
 
     def test_swapped_always(self) -> None:
-        """By another program, as fast as it can."""
+        """Replaced by another program as fast as possible."""
         for _ in range(100):
             self.write(f"{self.root}/a/b/c")
             with swapping(f"{self.root}/a", self.other):
@@ -241,14 +241,14 @@ class Removals(Trees):
             os.makedirs(self.root, exist_ok=True)
 
     def test_without_end(self) -> None:
-        """It ends at its deadline, whatever is left."""
+        """The removal ends at its deadline, even if something is left."""
         self.write(f"{self.root}/a")
         with mock.patch.object(trees, "REMOVAL_S", -1):
             self.assertFalse(remove_tree(self.root))
         self.assertTrue(remove_tree(self.root))
 
     def test_empty(self) -> None:
-        """A folder with folders alone is removed; one with a file, or with entries of another kind, is not."""
+        """A folder that contains only folders is removed; one with a file, or with other entries, is not."""
         os.makedirs(f"{self.root}/a/b")
         remove_empty(self.root)
         self.assertFalse(os.path.exists(self.root))
@@ -293,7 +293,3 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
     thread.start()
     thread.join(seconds)
     return results[0]
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,11 +1,7 @@
-%% `dyntrace load', `unload' and `report --load': nodes that nobody has prepared, as they run, and as they were before.
+%% `dyntrace load', `unload' and `report --load' on nodes that are not prepared for it. Afterwards, they are as before.
 -module(unprepared_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(COOKIE, "its_cookie").
 
@@ -15,8 +11,7 @@ suite() ->
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
      is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
-     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report,
-     report_of_prepared].
+     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report, report_of_prepared].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -25,10 +20,9 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing, Config),
     Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% Each case has an epmd of its own, and leaves no folder.
+%% Each case has its own epmd, and leaves no folder behind.
 init_per_testcase(Case, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
     ok = filelib:ensure_path(Folder),
@@ -50,7 +44,7 @@ named(Config, Args) ->
 
 %% -- What is left --------------------------------------------------------------------------------
 
-%% Nothing is loaded on demand in this mode: it is the same to the last module.
+%% Embedded mode loads no modules on demand, so the state is identical down to the last module.
 embedded(Config) ->
     Node = named(Config, ["-mode", "embedded"]),
     Before = state(Node),
@@ -60,14 +54,14 @@ embedded(Config) ->
     unload(Node),
     ?assertNot(filelib:is_dir(Folder)),
     ?assertEqual(Before, state(Node)),
-    %% Once more, with the old library still mapped.
+    %% Loads again, with the old library still mapped.
     _ = load(Node),
     ?assertMatch({loaded, _}, call(Node, dyntrace, library, [])),
     unload(Node),
     ?assertEqual(Before, state(Node)),
     test_node:stop(Node).
 
-%% What is loaded on demand in this mode is OTP's own.
+%% Modules that are loaded on demand in this mode belong to OTP.
 interactive(Config) ->
     Node = bare(Config, ["-name", "unprepared@127.0.0.1", "-setcookie", ?COOKIE]),
     Before = #{modules := Modules} = state(Node),
@@ -78,7 +72,7 @@ interactive(Config) ->
     ?assertEqual([], [Module || Module <- Now -- Modules, lists:prefix("dyntrace", atom_to_list(Module))]),
     test_node:stop(Node).
 
-%% It is unloaded while a consumer is attached, and the node traces for it.
+%% Unloads while a consumer is attached and the node traces for it.
 consumer(Config) ->
     Node = named(Config, ["-mode", "embedded"]),
     Before = state(Node),
@@ -91,12 +85,12 @@ consumer(Config) ->
     _ = test_bpftrace:stop(Consumer),
     test_node:stop(Node).
 
-%% By a session of its own, on OTP 27 and later.
+%% On OTP 27 and later, the node traces in a separate trace session.
 is_traced(#{flags := Flags, patterns := Patterns, sessions := Sessions}) ->
     Flags =/= [[]] andalso lists:any(fun({all, Set}) -> is_list(Set); (_) -> false end, Patterns)
         orelse length(Sessions) > 1.
 
-%% The module `dyntrace' of OTP's runtime_tools is what it was.
+%% The module `dyntrace' of OTP's runtime_tools is restored.
 module_of_otp(Config) ->
     Node = named(Config, []),
     {module, dyntrace} = call(Node, code, ensure_loaded, [dyntrace]),
@@ -108,9 +102,9 @@ module_of_otp(Config) ->
     ?assertEqual({Otp, File}, {call(Node, dyntrace, module_info, [md5]), call(Node, code, is_loaded, [dyntrace])}),
     test_node:stop(Node).
 
-%% -- The way to the node -------------------------------------------------------------------------
+%% -- Connecting to the node ----------------------------------------------------------------------
 
-%% No epmd knows it, and it is not its only socket.
+%% epmd does not know the node, and its distribution socket is not its only one.
 fixed_port(Config) ->
     Port = integer_to_list(test_node:free_port()),
     Node = bare(Config, ["-name", "unprepared@127.0.0.1", "-setcookie", ?COOKIE, "-erl_epmd_port", Port]),
@@ -121,7 +115,7 @@ fixed_port(Config) ->
     unload(Node),
     test_node:stop(Node).
 
-%% In the home folder, as epmd's name for a node that got its name later.
+%% The cookie is in a file of the home folder.
 cookie_of_home(Config) ->
     Home = ?config(folder, Config),
     File = filename:join(Home, ".erlang.cookie"),
@@ -133,7 +127,7 @@ cookie_of_home(Config) ->
     unload(Node),
     test_node:stop(Node).
 
-%% A release's script hands it on, and here the node sets it itself.
+%% A release's script passes the cookie on; here the node sets it itself.
 cookie_of_environment(Config) ->
     Node = bare(Config, ["-sname", "unprepared"], [{"RELEASE_COOKIE", "ofrelease"}, {"HOME", ?config(folder, Config)}]),
     true = call(Node, erlang, set_cookie, [ofrelease]),
@@ -141,12 +135,12 @@ cookie_of_environment(Config) ->
     unload(Node),
     test_node:stop(Node).
 
-%% Neither it nor the right one is printed.
+%% Neither the wrong cookie nor the right one is printed.
 wrong_cookie(Config) ->
     Node = named(Config, ["-mode", "embedded"]),
     true = call(Node, erlang, set_cookie, ['sosecret']),
     Before = state(Node),
-    Output = refused(3, ["load", test_node:os_pid(Node)], "has another cookie than its arguments"),
+    Output = refused(3, ["load", test_node:os_pid(Node)], "rejects the cookies from its arguments"),
     ?assertEqual(nomatch, re:run(Output, "sosecret|" ?COOKIE)),
     ?assertEqual(Before, state(Node)),
     test_node:stop(Node).
@@ -159,7 +153,7 @@ is_hidden(Config) ->
     unload(Node),
     test_node:stop(Node).
 
-%% -- What can't be done --------------------------------------------------------------------------
+%% -- Nodes that can't be loaded or unloaded ------------------------------------------------------
 
 said_of_nodes(Config) ->
     [Node, Mute] = [named(Config, []), bare(Config, [])],
@@ -189,35 +183,34 @@ no_distribution(Config) ->
     _ = refused(5, ["load", test_node:os_pid(Node)], "has no distribution"),
     test_node:stop(Node).
 
-%% The node has no name, since it has no certificate either.
+%% The node has no name, because it has no certificate either.
 tls(Config) ->
     Node = bare(Config, ["-proto_dist", "inet_tls"]),
-    _ = refused(5, ["load", test_node:os_pid(Node)], "has distribution by TLS"),
+    _ = refused(5, ["load", test_node:os_pid(Node)], "uses distribution over TLS"),
     test_node:stop(Node).
 
-%% Of a node that has it already, in any way, and of one that has not.
+%% Refused for a node that already has dyntrace, in any way, and for unloading from one that does not have it.
 prepared(Config) ->
     Node = named(Config, []),
     Pid = test_node:os_pid(Node),
-    _ = refused(5, ["unload", Pid], "has no dyntrace"),
+    _ = refused(5, ["unload", Pid], "has not loaded dyntrace"),
     _ = load(Node),
-    _ = refused(5, ["load", Pid], "has loaded the library into process .* already"),
+    _ = refused(5, ["load", Pid], "has already loaded the library into process "),
     unload(Node),
     true = call(Node, code, add_patha, [filename:dirname(code:which(dyntrace))]),
     _ = refused(5, ["load", Pid], "has dyntrace on its own code path"),
     {ok, _} = call(Node, application, ensure_all_started, [dyntrace]),
-    _ = refused(5, ["unload", Pid], "does not come from `dyntrace load`"),
+    _ = refused(5, ["unload", Pid], "was not loaded by `dyntrace load`"),
     ?assertMatch(#{version := _}, call(Node, dyntrace, info, [])),
     test_node:stop(Node).
 
 other_users(Config) ->
     Node = named(Config, []),
-    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)),
-                                   ["load", test_node:os_pid(Node)]),
+    {3, Output} = test_command:run(test_command:as_nobody(?config(folder, Config)), ["load", test_node:os_pid(Node)]),
     ?assertMatch({match, _}, re:run(Output, "belongs to root, and you are nobody")),
     test_node:stop(Node).
 
-%% By root, and by itself: the folder is the node's user's.
+%% Root and the user `nobody' load into a node of `nobody'. The folder belongs to the node's user.
 of_nobody(Config) ->
     {Number, _} = ?config(epmd, Config),
     Nobody = test_command:as_nobody("/nonexistent"),
@@ -232,7 +225,7 @@ of_nobody(Config) ->
      end || Prefix <- ["", Nobody]],
     kill(Started).
 
-%% In its own namespaces, with its own /tmp: nothing of this file system is touched.
+%% The node has its own namespaces and its own /tmp, and no file outside is changed.
 container(_) ->
     Started = boxed("mount -t tmpfs tmpfs /tmp"),
     {_, Pid} = Started,
@@ -242,12 +235,13 @@ container(_) ->
     ?assertNot(filelib:is_dir(Folder)),
     ?assertEqual({0, <<"700 nobody\n">>}, test_shell:run("stat -c '%a %U' ~ts~ts", [Inside, Folder])),
     {0, Text} = test_command:run(["nodes"]),
-    ?assertMatch({match, _}, re:run(Text, ["^", Pid, " +nobody +yes +boxed@box +\\S+ +0\\.1\\.0"], [multiline])),
+    Row = ["^", Pid, " +nobody +yes +boxed@box +\\S+ +", test_shell:version()],
+    ?assertMatch({match, _}, re:run(Text, Row, [multiline])),
     {0, _} = test_command:run(["unload", Pid]),
     ?assertEqual({ok, []}, file:list_dir(Inside ++ "/tmp")),
     kill(Started).
 
-%% No folder can have the library, for different reasons.
+%% No folder can hold the library, each for a different reason.
 no_place(_) ->
     Started = boxed("mount -t tmpfs -o noexec tmpfs /tmp && mount -t tmpfs -o ro tmpfs /var/tmp && "
                     "mount -t tmpfs -o size=1M tmpfs /dev/shm && mount -t tmpfs -o noexec tmpfs /run"),
@@ -258,7 +252,7 @@ no_place(_) ->
     ?assertMatch({match, _}, re:run(Text, ["can't: no folder of process ", Pid, " .*noexec"])),
     kill(Started).
 
-%% A filter forbids the node to map the library as code.
+%% A seccomp filter forbids the node to map the library as code.
 seccomp(Config) ->
     {Number, _} = ?config(epmd, Config),
     Support = filename:join(test_shell:project(), "test/support"),
@@ -269,7 +263,7 @@ seccomp(Config) ->
     ?assertEqual([], folders(Pid)),
     kill(Started).
 
-%% Releases run their own runtime system, in embedded mode, by their own scripts.
+%% Releases run their own runtime system, in embedded mode, with their own scripts.
 rebar3_release(Config) ->
     _ = test_require:tool(os:find_executable("rebar3") =:= false andalso "rebar3 not installed", Config),
     of_release([{"src/bare.app.src", "{application, bare, [{vsn, \"1.0.0\"}, {applications, [kernel, stdlib]}]}.\n"},
@@ -278,7 +272,7 @@ rebar3_release(Config) ->
                                  "        {include_erts, true}, {vm_args, \"vm.args\"}]}.\n"}],
                "rebar3 release", "_build/default/rel/bare/bin/bare foreground -noinput", Config).
 
-%% The cookie is one that mix has made.
+%% Mix has generated the cookie.
 mix_release(Config) ->
     _ = test_require:tool(os:find_executable("mix") =:= false andalso "mix is not installed (Debian: elixir)", Config),
     of_release([{"mix.exs", "defmodule Bare.MixProject do\n"
@@ -299,7 +293,7 @@ of_release(Files, Build, Start, Config) ->
     {Number, _} = ?config(epmd, Config),
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{cd, Folder}, {args, ["-c", "exec " ++ Start]}, {env, [{"ERL_EPMD_PORT", Number}]}, exit_status]),
-    %% It runs when its node is known, by its own name.
+    %% The release runs once its node is listed under its own name.
     test_wait:until("it can be loaded", fun(Seen) -> Seen =/= none end, fun loadable/0),
     Pid = loadable(),
     {0, Output} = test_command:run(["report", Pid, "--load", "--seconds", "2", "-o", "-"]),
@@ -319,8 +313,8 @@ loadable() ->
             none
     end.
 
-%% The build for musl is found, and musl's own dynamic linker loads it: a program of musl that has the functions of the
-%% VM in name only. A node of glibc is not given this one.
+%% The musl build is found, and musl's own dynamic linker loads it into a musl program that only exports functions with
+%% the VM's names. A glibc node does not get this build.
 musl(Config) ->
     _ = test_require:tool(os:find_executable("musl-gcc") =:= false andalso "musl-gcc not installed", Config),
     Folder = ?config(folder, Config),
@@ -352,7 +346,7 @@ boxed(Mounts) ->
     started("boxed", ["unshare --net --uts --mount --pid --mount-proc --fork --kill-child sh -c '", Mounts,
                       " && ip link set lo up && hostname box && cd / && exec \"$@\"' sh ", Nobody]).
 
-%% A node that is started by a command, and ends with the case: {Port, number of its process}.
+%% Starts a node by a command; it ends with the case. Returns {Port, OS pid}.
 started(Name, Prefix) ->
     Line = [Prefix, " erl -noshell -sname ", Name, " -setcookie ", ?COOKIE,
             " -eval 'io:format(\"up~n\"), _ = io:get_line([]), halt().'"],
@@ -363,11 +357,11 @@ started(Name, Prefix) ->
     {match, [Pid]} = re:run(Nodes, ["^(\\d+) .* ", Name, "@"], [multiline, {capture, all_but_first, list}]),
     {Port, Pid}.
 
-%% The port closes with the program.
+%% The port closes when the program ends.
 kill({_, Pid}) ->
     {0, _} = test_shell:run("kill -KILL ~ts", [Pid]).
 
-%% Its folder is removed when another node is loaded.
+%% The node's folder is removed when another node is loaded.
 ended(Config) ->
     Node = named(Config, []),
     Pid = test_node:os_pid(Node),
@@ -382,7 +376,7 @@ ended(Config) ->
     unload(Other),
     test_node:stop(Other).
 
-%% The application's start hangs when the node ends.
+%% The application's start hangs while the node ends.
 ends_meanwhile(Config) ->
     Node = named(Config, []),
     Pid = test_node:os_pid(Node),
@@ -395,8 +389,8 @@ ends_meanwhile(Config) ->
     ?assertMatch({match, _}, re:run(Output, "has ended")),
     ?assertEqual([], folders(Pid)).
 
-%% The application's start hangs. A second signal ends the command, and the node is as it was: while the command lives,
-%% the node would refuse the connection of what unloads it.
+%% The application's start hangs. A second signal ends the command, and the node is as before. While the command is
+%% alive, the node would refuse the connection of the process that unloads the library.
 interrupted_twice(Config) ->
     Node = named(Config, []),
     Pid = test_node:os_pid(Node),
@@ -414,7 +408,7 @@ interrupted_twice(Config) ->
     unload(Node),
     test_node:stop(Node).
 
-%% Its processes never wait. Modules that can't be purged in time are counted.
+%% The node's processes never wait. Modules that can't be purged in time are counted.
 busy(Config) ->
     Node = named(Config, ["-mode", "embedded"]),
     {?MODULE, Code, File} = code:get_object_code(?MODULE),
@@ -424,7 +418,7 @@ busy(Config) ->
     _ = load(Node),
     unload(Node),
     ?assertEqual(1000, call(Node, ?MODULE, killed, [Busy])),
-    %% An answer to the command that comes too late lets the node look for its host's address.
+    %% A reply to the command that comes too late makes the node look up its host's address.
     After = #{registered := Registered} = state(Node),
     ?assertEqual(Before, After#{registered := Registered -- [inet_gethost_native, inet_gethost_native_sup]}),
     test_node:stop(Node).
@@ -435,7 +429,7 @@ spinning(Count) ->
 spin() ->
     spin().
 
-%% Returns how many of them were alive.
+%% Kills the processes and returns how many of them were alive.
 killed(Processes) ->
     length([exit(Process, kill) || Process <- Processes, is_process_alive(Process)]).
 
@@ -449,7 +443,7 @@ report(Config) ->
     WithTimer = state(Node),
     {0, Output} = test_command:run(["report", Pid, "--load", "--seconds", "3", "-o", "-"]),
     ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
-    %% The command itself is connected, and is no other node.
+    %% The command's own connection does not count as another node.
     ?assertMatch({match, _}, re:run(Output, "^Recorded: .*sends", [multiline])),
     ?assertEqual(nomatch, re:run(Output, "^Recorded: .*deliveries", [multiline])),
     ?assertNotEqual(Before, WithTimer),
@@ -470,16 +464,16 @@ report_of_prepared(Config) ->
 call(Node, Module, Function, Args) ->
     peer:call(Node, Module, Function, Args, 120000).
 
-%% The folder that it prints.
+%% Returns the folder that the command prints.
 load(Node) ->
     Pid = test_node:os_pid(Node),
     {0, Output} = test_command:run(["load", Pid]),
-    {match, [Folder]} = re:run(Output, "has dyntrace now, from its folder (\\S+)", [{capture, all_but_first, list}]),
+    {match, [Folder]} = re:run(Output, "has loaded dyntrace from its folder (\\S+)", [{capture, all_but_first, list}]),
     Folder.
 
 unload(Node) ->
     {0, Output} = test_command:run(["unload", test_node:os_pid(Node)]),
-    ?assertMatch({match, _}, re:run(Output, "is as it was; its folder \\S+ is removed")).
+    ?assertMatch({match, _}, re:run(Output, "has unloaded dyntrace; its folder \\S+ is removed")).
 
 refused(Status, Args, Reason) ->
     {Status, Output} = test_command:run(Args),
@@ -489,7 +483,7 @@ refused(Status, Args, Reason) ->
 folders(Pid) ->
     filelib:wildcard("/tmp/dyntrace-load-" ++ Pid ++ "-*").
 
-%% All that a load or a recording changes in a node.
+%% Everything that a load or a recording changes in a node.
 state(Node) ->
     Processes = call(Node, erlang, processes, []),
     HasSessions = call(Node, code, ensure_loaded, [trace]) =:= {module, trace},

@@ -1,18 +1,14 @@
-%% Annotations, beyond their fields in each arity, which test_cases checks.
+%% Annotations, except their fields in each arity, which test_cases checks.
 -module(annotation_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
 -include("../../src/facade/dyntrace_annotation.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [nobody_listens, without_library, wrong_arguments, wrong_arguments_when_wanted,
+    [no_consumer, without_library, wrong_arguments, wrong_arguments_when_wanted,
      spans, a_span_inside_another, requests, a_request_ends, long_strings, hostile_strings,
      tags, tags_travel, tags_travel_to_nodes, tokens_of_the_program, spread_tag_taken_away, spreading_is_restored,
      every_label, past_the_sixth_argument, sizes_are_bounded, any_arguments_when_wanted].
@@ -32,7 +28,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Off -----------------------------------------------------------------------------------
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual([false], call(Config, fun answers/0)),
     ?assertEqual({result, 17}, call(Config, fun() -> dyntrace:span(off, fun() -> {result, 17} end) end)).
 
@@ -48,7 +44,7 @@ without_library(Config) ->
     wrong_arguments([{node, Node}]),
     test_node:stop(Node).
 
-%% What each annotation call returns.
+%% The results of all annotation calls.
 answers() ->
     Args = [1, 2, 3, 4, "a", "b", "c", "d"],
     lists:usort([apply(dyntrace, p, lists:sublist(Args, N)) || N <- lists:seq(0, 8)] ++
@@ -85,13 +81,12 @@ wrong() ->
      {put_tag, [17], 1, "not a string"},
      {put_tag, [<<255>>], 1, "not a string in UTF-8"},
      {spread_tag, [maybe_so], 1, "not a boolean"},
-     {restore_tag, [false], 1, "not what spread_tag/1 returns"}].
+     {restore_tag, [false], 1, "not a value returned by spread_tag/1"}].
 
 wrong_arguments(Config) ->
     [begin
          Says = call(Config, fun() -> shell_says(Function, Args) end),
-         ?assertMatch({Function, Position, _},
-                      {Function, Position, match(Why, Says, Function, Args, Position)})
+         ?assertMatch({Function, Position, _}, {Function, Position, match(Why, Says, Function, Args, Position)})
      end || {Function, Args, Position, Why} <- wrong()].
 
 match(Why, Says, Function, Args, Position) ->
@@ -116,7 +111,7 @@ wrong_arguments_when_wanted(Config) ->
 
 %% -- Spans ---------------------------------------------------------------------------------
 
-%% Start and stop have the same id; a clock of Erlang around the span confirms the duration.
+%% Start and stop have the same id; reading Erlang's clock around the span confirms the duration.
 spans(Config) ->
     Consumer = attach([user_span_start, user_span_stop], Config),
     {Outcomes, Around} =
@@ -144,7 +139,7 @@ spans(Config) ->
 fails(Class) ->
     erlang:raise(Class, oops, [{?MODULE, fails, 1, []}]).
 
-%% What the fun sends and what is answered has the label; messages before and after have none.
+%% Messages that the fun sends, and their replies, have the label; messages before and after have none.
 requests(Config) ->
     Consumer = attach([seq_trace_send, seq_trace_receive, user_mark], Config),
     {Asks, Answers} =
@@ -166,7 +161,7 @@ requests(Config) ->
                   {seq_trace_send, Label, Answers, Asks}, {seq_trace_receive, Label, Answers, Asks}],
                  Traced).
 
-%% However it ends, the token is the one that was there before; requests may be within requests.
+%% However the request ends, the previous token is restored; requests may be nested.
 a_request_ends(Config) ->
     Token = fun() -> case seq_trace:get_token() of [] -> []; _ -> seq_trace:get_token(label) end end,
     ?assertEqual({{result, {label, inner}, {label, outer}}, []},
@@ -182,7 +177,7 @@ a_request_ends(Config) ->
                                        catch Class:Reason -> {Class, Reason, Token()}
                                        end || Class <- [error, exit, throw]]
                               end)),
-    %% A token of the program's own stays as it was.
+    %% A token that the program has set is unchanged.
     ?assertEqual([{label, mine}, {send, false}, {timestamp, true}],
                  call(Config, fun() ->
                                       [seq_trace:set_token(Key, Value) || {Key, Value} <- [{label, mine},
@@ -228,12 +223,11 @@ hostile_strings(Config) ->
                                ["ok" | <<" tail">>], [16#1F600, 955], [<<16#F0, 16#9F>>, <<16#98, 16#80>>], <<16#C3>>]
                       end, Config)).
 
-%% The texts of these strings, which are made on the node, in the events.
+%% The texts in the events of these strings, which are made on the node.
 sent(Strings, Config) ->
     Consumer = test_bpftrace:start(?config(library, Config), [user_trace__s1], #{longest => 1100}),
     [] = call(Config, fun() ->
-                              [String || String <- Strings() ++ ["the end"],
-                                         true =/= dyntrace:user_trace_s1(String)]
+                              [String || String <- Strings() ++ ["the end"], true =/= dyntrace:user_trace_s1(String)]
                       end),
     _ = test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= <<"the end">> end),
     [Text || {_, #{message := Text}} <- test_bpftrace:stop(Consumer), Text =/= <<"the end">>].
@@ -256,8 +250,8 @@ seq_token() ->
         Token -> Token
     end.
 
-%% A chain of processes: each passes the tag of the first on, and their annotations have it. A message without the tag
-%% removes it.
+%% A chain of processes: each passes on the tag of the first one, and their annotations have it. A message without the
+%% tag removes it.
 tags_travel(Config) ->
     Consumer = attach([user_trace__i4s4], Config),
     Answers =
@@ -317,7 +311,7 @@ tags_travel_to_nodes(_) ->
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
 
-%% A sequential trace token of the program's own stays as it is, whatever happens to tags.
+%% A sequential trace token of the program is unchanged, regardless of what happens to tags.
 tokens_of_the_program(Config) ->
     {Before, After, Received} =
         call(Config, fun() ->
@@ -344,7 +338,7 @@ tokens_of_the_program(Config) ->
     ?assertEqual(Before, After),
     ?assertEqual({{label, 17}, undefined}, Received).
 
-%% A removed tag is not passed on. A process can't remove a tag that it received and that is spread.
+%% A removed tag is not passed on. A process can't remove a tag that it received and that has spread.
 spread_tag_taken_away(Config) ->
     ?assertEqual({<<"one">>, undefined, undefined, {tag, <<"two">>}, []},
                  call(Config, fun() ->
@@ -397,7 +391,7 @@ spreading_is_restored(Config) ->
 
 every_label(Config) ->
     ?assertEqual([?MAX_LABEL + 1], [Labels || #{labels := Labels} <- dyntrace:probes()]),
-    %% So many, and always the first and the last one.
+    %% This many labels, always including the first and the last one.
     Count = list_to_integer(os:getenv("DYNTRACE_LABELS", integer_to_list(?MAX_LABEL + 1))),
     Labels = lists:seq(0, Count - 2) ++ [?MAX_LABEL],
     Probes = [{erlang, probe(Label), "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]} || Label <- Labels],
@@ -431,7 +425,7 @@ past_the_sixth_argument(Config) ->
 
 %% -- Sizes ------------------------------------------------------------------------------------
 
-%% Beyond the bounds, a size is smaller than that of erts_debug:flat_size/1, and takes little time.
+%% Beyond the limits, the size is smaller than that of erts_debug:flat_size/1, and is computed in little time.
 sizes_are_bounded(Config) ->
     Consumer = attach([message__send], Config),
     Flat = call(Config, fun() ->

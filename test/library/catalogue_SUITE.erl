@@ -1,11 +1,7 @@
 %% The catalogue, the built library and the documentation agree.
 -module(catalogue_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 all() ->
     [notes, bpftrace_lists_them, documentation, files, configuration, arguments, cases_cover_it, kinds, exports,
@@ -13,13 +9,11 @@ all() ->
 
 init_per_testcase(bpftrace_lists_them, Config) ->
     test_require:tool(test_bpftrace:missing(), Config);
-init_per_testcase(_, Config) ->
-    Config.
+init_per_testcase(_, Config) -> Config.
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
-%% One note per probe: one site, a semaphore of its own, and per argument an operand of the field's size and sign.
+%% One note per probe, with one site and its own semaphore, and per argument an operand of the field's size and sign.
 notes(_) ->
     notes_of(library()).
 
@@ -40,7 +34,7 @@ with(Backend) ->
 usdt_names() ->
     [Name || Probe <- with(usdt), Name <- names(Probe)].
 
-%% The name of a probe, or all names of a labeled probe or of a row.
+%% The name of a probe, or all names of a labeled probe or of a probe array.
 names(#{name := Name, labels := Labels}) ->
     [iolist_to_binary([atom_to_binary(Name), integer_to_binary(Label)]) || Label <- lists:seq(0, Labels - 1)];
 names(#{name := Name, row := Count}) ->
@@ -70,12 +64,12 @@ documentation(_) ->
     {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/PROBES.md")),
     {match, Titles} = re:run(Text, "^### (\\w+)$", [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual(names(), lists:append(Titles)),
-    {match, Arguments} = re:run(Text, "^\\| `(\\w+)` \\| (?:string|u?int)",
+    {match, Arguments} = re:run(Text, "^- `(\\w+)` \\((?:string|u?int)",
                                 [global, multiline, {capture, all_but_first, binary}]),
     ?assertEqual([atom_to_binary(Field) || #{fields := Fields} <- dyntrace:probes(), #{name := Field} <- Fields],
                  lists:append(Arguments)).
 
-%% Each source begins with a comment, which says its job. The folders of the documentation are those of the tree.
+%% Each source begins with a comment that describes its job. The folders in the documentation are those of the tree.
 files(_) ->
     Root = test_shell:project(),
     Sources = [Source || Pattern <- ["c_src/**/*.{c,h,def}", "viewer/**/*.{c,h,def}", "src/**/*.{erl,hrl}",
@@ -85,13 +79,12 @@ files(_) ->
     {ok, Text} = file:read_file(filename:join(Root, "ARCHITECTURE.md")),
     Folders = [Folder || Pattern <- ["c_src/*", "viewer/*", "src/*"], Folder <- filelib:wildcard(Pattern, Root),
                          filelib:is_dir(filename:join(Root, Folder)), not is_built(Folder ++ "/")],
-    ?assertEqual([], [Folder || Folder <- Folders,
-                                re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
+    ?assertEqual([], [Folder || Folder <- Folders, re:run(Text, ["\\b", filename:basename(Folder), "/"]) =:= nomatch]).
 
 is_built(Path) ->
     lists:any(fun(Part) -> lists:member(Part, ["obj", "__pycache__", "node_modules"]) end, filename:split(Path)).
 
-%% A C source may have it in its header.
+%% A C source may have the comment in its header.
 has_job(Source) ->
     Header = filename:rootname(Source) ++ ".h",
     filelib:is_dir(Source) orelse begins_with_comment(Source)
@@ -115,13 +108,13 @@ configuration(_) ->
 rows(File, Pattern) ->
     rows(File, Pattern, 1).
 
-%% The matches of a part of the pattern.
+%% The matches of one part of the pattern.
 rows(File, Pattern, Part) ->
     {ok, Text} = file:read_file(filename:join(test_shell:project(), File)),
     {match, Rows} = re:run(Text, Pattern, [global, multiline, {capture, [Part], binary}]),
     lists:append(Rows).
 
-%% The order of the arguments is an interface: scripts count them.
+%% The order of the arguments is an interface, because scripts refer to arguments by number.
 arguments(_) ->
     Annotation = [proc, user_tag, i1, i2, i3, i4, s1, s2, s3, s4],
     Token = [label, previous, current],
@@ -131,7 +124,7 @@ arguments(_) ->
                                               What <- ["carriers", "carriers_size", "blocks", "blocks_size"]],
     Driver = [process, port, port_name],
     Dist = [node, port, remote_node],
-    ?assertEqual(
+    Arguments =
        [{process_spawn, [pid, parent, entry]}, {process_link, [from, to, type]}, {process_exit, [pid, reason]},
         {process_register, [pid, name, type]}, {process_scheduled, [pid, entry, type]},
         {process_current, [place]},
@@ -199,15 +192,19 @@ arguments(_) ->
         {copy__struct, [size]}, {copy__object, [proc, size]},
         {trace, [p, event, state, arg1, arg2]}, {trace_seq, [state, label, seq_info]},
         {user_trace__s1, [message]}, {user_trace__i4s4, Annotation}, {user_trace__n, Annotation}],
-       [{Name, [Field || #{name := Field} <- Fields]} || #{name := Name, fields := Fields} <- dyntrace:probes()]).
+    ?assertEqual(lists:sort(Arguments),
+                 lists:sort([{Name, [Field || #{name := Field} <- Fields]}
+                             || #{name := Name, fields := Fields} <- dyntrace:probes()])).
 
-%% The place of process_current is known to no Erlang; profile_SUITE has the probe.
+%% Erlang code can't know the values of process_current; profile_SUITE covers that probe.
 cases_cover_it(_) ->
-    ?assertEqual([re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
-                 [atom_to_binary(Name) || Probe = #{name := Name, kind := Kind} <- dyntrace:probes(),
-                                          Kind =/= never, Name =/= process_current, not is_map_key(source, Probe)]).
+    Cases = [re:replace(atom_to_list(Name), "__n42$", "__n", [{return, binary}]) || Name <- test_cases:probes()],
+    ?assertEqual(lists:sort([atom_to_binary(Name)
+                             || Probe = #{name := Name, kind := Kind} <- dyntrace:probes(),
+                                Kind =/= never, Name =/= process_current, not is_map_key(source, Probe)]),
+                 lists:sort(Cases)).
 
-%% A probe that never fires has nothing that could fire it, and says why. A derived one says of what.
+%% A probe that never fires has no event or source, and says why. A derived probe says what it is derived from.
 kinds(_) ->
     Probes = dyntrace:probes(),
     ?assertEqual([], [Name || Probe = #{name := Name, kind := Kind} <- Probes,
@@ -219,7 +216,7 @@ kinds(_) ->
 begin_with(Prefix, #{differs := Text}) -> string:prefix(Text, Prefix) =/= nomatch;
 begin_with(_, _) -> false.
 
-%% The library exports one name.
+%% The library exports only one name.
 exports(_) ->
     exports_of(library()).
 

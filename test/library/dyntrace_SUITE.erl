@@ -1,17 +1,13 @@
-%% The facade, and loading the module: all that requires no consumer.
+%% The facade, and loading the module: everything that requires no consumer.
 -module(dyntrace_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [describes_itself, nobody_listens, any_arguments, undecoded_is_counted, library_missing, library_foreign,
+    [describes_itself, no_consumer, any_arguments, undecoded_is_counted, library_missing, library_foreign,
      without_application, without_backends, odd_folder, embedded_by_hand, built_again, module_alone].
 
 init_per_testcase(_, Config) ->
@@ -40,7 +36,7 @@ describes_itself(Config) ->
     ?assert(filelib:is_regular(Library)),
     ?assert(Available).
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual([], call(Config, fun dyntrace:listeners/0)),
     ?assertEqual([discard],
                  call(Config, fun() -> lists:usort([enabled(E) || #{events := Es} <- dyntrace:probes(), E <- Es]) end)),
@@ -51,7 +47,7 @@ enabled(#{group := seq_trace}) ->
 enabled(#{group := Group, tag := Tag}) when Group =:= port_send; Group =:= port_receive ->
     "port_" ++ Callbacks = atom_to_list(Group),
     apply(dyntrace, list_to_atom("enabled_" ++ Callbacks), [Tag, [], hd(erlang:ports())]);
-%% The VM asks about a call without its function.
+%% For a call, the VM calls `enabled' without the function.
 enabled(#{group := files, tag := Tag}) ->
     dyntrace:enabled_call(Tag, [], self());
 enabled(#{group := Group, tag := Tag}) ->
@@ -126,7 +122,7 @@ answers_nothing(Folder) ->
     test_node:stop(Node),
     Info.
 
-%% The module finds the library in a priv folder that belongs to no application's name.
+%% The module finds the library in a priv folder whose parent does not have the application's name.
 without_application(Config) ->
     loaded_from(copy(Config, "elsewhere")).
 
@@ -156,7 +152,7 @@ without_backends(Config) ->
                                               dyntrace:enabled_send(send, [], self())} end)),
     test_node:stop(Node).
 
-%% Embedded mode loads no module when it is called: this one loads those that its annotations call.
+%% Embedded mode loads no module on demand, so this module loads those that its annotations call.
 embedded_by_hand(_) ->
     Node = test_node:start(#{args => ["-mode", "embedded", "-boot", "start_clean"]}),
     ?assertEqual({{module, dyntrace}, true},
@@ -164,7 +160,7 @@ embedded_by_hand(_) ->
     ?assertError(badarg, peer:call(Node, dyntrace, p, ["a", 1])),
     test_node:stop(Node).
 
-%% The library was built again with modules whose former code is loaded: `l(dyntrace)' loads them too.
+%% The library was rebuilt, with modules whose old code is loaded: `l(dyntrace)' also loads the new code.
 built_again(Config) ->
     {ok, dyntrace_library, Former} = compile:forms([{attribute, 1, module, dyntrace_library}], []),
     ?assertMatch(#{backends := #{usdt := available}},
@@ -175,7 +171,7 @@ built_again(Config) ->
                                       dyntrace:info()
                               end)).
 
-%% The module of a folder that has no other one of the application: it loads, and nothing is traced.
+%% A folder with this module but no other of the application: the module loads, and nothing is traced.
 module_alone(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "alone"),
     ok = filelib:ensure_path(Folder),
@@ -195,7 +191,7 @@ module_alone(Config) ->
 call(Config, Fun) ->
     test_node:call(?config(node, Config), Fun).
 
-%% A copy of the application as it was built, in a folder of that name.
+%% A copy of the built application, in a folder with that name.
 copy(Config, Name) ->
     To = filename:join(?config(priv_dir, Config), Name),
     From = filename:dirname(filename:dirname(code:which(dyntrace))),

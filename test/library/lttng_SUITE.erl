@@ -1,15 +1,11 @@
 %% Records the tracepoints with a real session daemon: each tracepoint, and each field's value.
 -module(lttng_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(TRACER, {tracer, dyntrace, []}).
 
-%% A channel that holds on to the last events of a flood, which takes seconds to read.
+%% A channel that keeps only the last events of a flood, because reading all of it takes seconds.
 -define(SMALL, "--subbuf-size=16k --num-subbuf=4 --tracefile-size=64k --tracefile-count=1").
 
 suite() ->
@@ -40,8 +36,7 @@ probes() ->
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(by_probe, Config) ->
     [{node, test_node:start()}, {daemon, held_daemon()} | Config];
@@ -53,11 +48,10 @@ end_per_group(by_probe, Config) ->
     ?config(daemon, Config) ! stop,
     receive {'DOWN', Ref, process, _, Reason} -> ?assertEqual(normal, Reason) end,
     test_node:stop(?config(node, Config));
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
-%% A process that owns a daemon for the tests of a group. A daemon ends with its owner, and the process that prepares a
-%% group ends before its tests.
+%% A process that owns a daemon for the tests of a group. A daemon ends with its owner, and the process that runs
+%% init_per_group ends before the tests.
 held_daemon() ->
     Self = self(),
     {Holder, Ref} = spawn_monitor(fun() ->
@@ -175,13 +169,13 @@ session_destroyed_while_tracing(Config) ->
               has_flood(test_lttng:stop(Second))
       end).
 
-%% Among the messages may be an answer to goes_on/2.
+%% The messages may include an answer to goes_on/2.
 has_flood(Events) ->
     ?assert(lists:member(<<"flood">>, [Message || {message_send, #{message := Message}} <- Events])).
 
-%% -- The provider's life ------------------------------------------------------------------------
+%% -- Loading the provider -----------------------------------------------------------------------
 
-%% The module is loaded again during a session: its tracepoints are registered once, and record.
+%% The module is reloaded during a session: its tracepoints are registered once, and record.
 reloaded(Config) ->
     with_daemon(
       fun(Daemon) ->
@@ -193,7 +187,7 @@ reloaded(Config) ->
               ?assertMatch([{message_send, #{message := <<"again">>}}], test_lttng:stop(Session))
       end).
 
-%% Another version of the library, from another folder, uses the provider that is loaded.
+%% Another version of the library, from another folder, uses the provider that is already loaded.
 upgraded(Config) ->
     New = copy(Config, "upgraded/dyntrace"),
     with_daemon(
@@ -214,7 +208,7 @@ upgraded(Config) ->
               ?assertMatch([{message_send, #{message := <<"upgraded">>}}], test_lttng:stop(Session))
       end).
 
-%% Another build's provider is in the process already: it is used, and each event is recorded once.
+%% The provider of another build is already in the process: it is used, and each event is recorded once.
 second_provider_of_the_name(Config) ->
     Other = filename:join(copy(Config, "other"), "priv/dyntrace_lttng.so"),
     Node = test_node:start(#{env => [{"LD_PRELOAD", Other}]}),
@@ -232,8 +226,8 @@ second_provider_of_the_name(Config) ->
       end),
     test_node:stop(Node).
 
-%% As in a VM that was built with LTTng and has loaded its own dyntrace: a provider of this name exists, with other
-%% arguments. The VM goes on, this library's provider is not loaded, and info/0 names the other one.
+%% As in a VM that was built with LTTng and has loaded its own dyntrace, a provider of this name exists, with other
+%% arguments. The VM keeps running, this library's provider is not loaded, and info/0 names the other one.
 foreign_provider_of_the_name(Config) ->
     Folder = ?config(priv_dir, Config),
     Source = filename:join(?config(data_dir, Config), "foreign_provider.c"),
@@ -259,7 +253,8 @@ foreign_provider_of_the_name(Config) ->
       end),
     test_node:stop(Node).
 
-%% Two sub-buffers of a page each, and a flood: LTTng counts all events that it does not record, and the VM never waits.
+%% Two sub-buffers of one page each, and a flood: LTTng counts every event that it does not record, and the VM never
+%% waits.
 buffers_full(Config) ->
     Count = 50000,
     with_daemon(
@@ -287,7 +282,7 @@ flood(Count) ->
     lists:foreach(fun(N) -> Dead ! N end, lists:seq(1, Count)),
     erlang:monotonic_time(microsecond) - Began.
 
-%% A process that has ended: messages to it do not pile up.
+%% A process that has ended, so that messages to it do not pile up.
 dead() ->
     {Pid, Ref} = spawn_monitor(fun() -> ok end),
     receive {'DOWN', Ref, process, Pid, _} -> Pid end.
@@ -319,13 +314,14 @@ daemon_killed(Config) ->
                         has_flood(test_lttng:stop(Session))
                 end).
 
-%% A user without privileges, with a daemon of its own.
+%% An unprivileged user with a separate daemon.
 unprivileged(Config) ->
     as_nobody(Config, fun(User) ->
                               recorded_as_user(start_node(User, []), User)
                       end).
 
-%% Threads of LTTng's library that have ended. None ends by itself: here they lose the name that identifies them.
+%% Threads of LTTng's library that have ended. They never end on their own, so the test removes the name that identifies
+%% them.
 threads_ended(Config) ->
     Node = ?config(node, Config),
     ?assertEqual(available, lttng_of(Node)),
@@ -341,7 +337,7 @@ threads_ended(Config) ->
 
 %% -- Daemons that do not answer ------------------------------------------------------------------
 
-%% LTTng's own wait is set to be infinite, so no test may depend on its end.
+%% LTTng's own timeout is set to infinite, so that no test depends on it.
 -define(FOR_EVER, [{"LTTNG_UST_REGISTER_TIMEOUT", "-1"}]).
 
 with_hung_daemon(Fun) ->
@@ -395,7 +391,7 @@ daemon_hangs_and_is_killed(Config) ->
                 end),
     test_node:stop(Node).
 
-%% No more connections are accepted: the socket's queue is full.
+%% The daemon accepts no more connections: the socket's queue is full.
 daemon_hangs_with_a_full_queue(_) ->
     %% A socket's path has 107 bytes at most.
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-queue-" ++ os:getpid()),
@@ -426,8 +422,8 @@ halts_beside_a_hung_daemon(_) ->
                              test_wait:until({"no more of", Proc}, false, fun() -> filelib:is_dir(Proc) end)
                      end).
 
-%% An upgrade of the library stops all schedulers, so it does not wait the 50 ms of a load. The shortest time of
-%% several, since the machine may be busy.
+%% An upgrade of the library stops all schedulers, so it must not wait for 50 ms like a load does. The test takes the
+%% shortest of several times, because the machine may be busy.
 reloaded_beside_a_hung_daemon(_) ->
     with_hung_daemon(fun(_) ->
                              Node = test_node:start(#{env => ?FOR_EVER}),
@@ -467,8 +463,8 @@ upgraded_beside_a_hung_daemon(Config) ->
 
 %% -- Machines ----------------------------------------------------------------------------------------
 %%
-%% A test's machine has a /dev/shm and a /run/lttng of its own, without files of LTTng. A command prepares them before
-%% the node starts.
+%% A test's machine has its own /dev/shm and /run/lttng, without files of LTTng. A command prepares them before the node
+%% starts.
 
 %% The node starts before the daemon, as at boot or in a container.
 fresh_for_root(Config) ->
@@ -477,11 +473,11 @@ fresh_for_root(Config) ->
 fresh_for_nobody(Config) ->
     as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User) end).
 
-%% Root's daemon uses the file that a user's node has made.
+%% Root's daemon uses the file that a user's node has created.
 fresh_for_nobody_and_root(Config) ->
     as_nobody(Config, fun(User) -> recorded_as_user(start_node(User, []), User#{command := []}) end).
 
-%% An earlier process of LTTng left its files without a daemon, or ended before it gave them their size.
+%% An earlier LTTng process left its files without a daemon, or ended before it set their size.
 wait_file_that_is_there(Config) ->
     [as_nobody(Config, fun(User) ->
                                Node = start_node(User,
@@ -499,7 +495,7 @@ shm_read_only(Config) ->
                               recorded_as_user(Node, User)
                       end).
 
-%% As in a container with the host's /dev/shm: the files of root's daemon are there.
+%% As in a container with the host's /dev/shm, the files of root's daemon exist.
 shm_read_only_with_roots_file(Config) ->
     Make = ["truncate --size=4096 ", wait_file_of_root(), " && mount -o remount,ro /dev/shm"],
     as_nobody(Config, fun(User) ->
@@ -513,7 +509,7 @@ shm_read_only_with_roots_file(Config) ->
                             test_node:stop(Node)
                     end).
 
-%% LTTng's library would read a file without a page, which raises SIGBUS.
+%% LTTng's library would read a file that has no page, which raises SIGBUS.
 shm_full(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["mount -o remount,size=64k /dev/shm; "
@@ -535,7 +531,7 @@ shm_has_a_fifo(Config) ->
                             test_node:stop(Node)
                     end).
 
-%% No file is made or written at the end of a link.
+%% No file is created or written at the target of a link.
 shm_has_a_link(Config) ->
     as_root(Config, fun(User) ->
                             Node = start_node(User, ["ln -s /dev/shm/victim ", wait_file_of_root()]),
@@ -557,7 +553,7 @@ says(What, Why, Node) ->
     ?assertMatch({_, _}, binary:match(Text, What), Text),
     ?assertMatch({_, _}, binary:match(Text, Why), Text).
 
-%% The name of the wait file of the installed LTTng: it has the number of the ABI, which LTTng's library contains.
+%% The name of the installed LTTng's wait file: it contains the number of the ABI, which is in LTTng's library.
 wait_file_of_root() ->
     {0, Name} = test_shell:run("grep -aoE 'lttng-ust-wait-[0-9]+' "
                                "\"$(ldconfig -p | sed -n 's/.*liblttng-ust.so.1 .*=> //p' | head -1)\" | head -1", []),
@@ -566,7 +562,7 @@ wait_file_of_root() ->
 wait_files() ->
     [[wait_file_of_root(), User, " "] || User <- ["", "-0", "-$(id -u nobody)"]].
 
-%% A user: the command prefix that makes a command that user's, and a code path that the user can read.
+%% A user: the prefix that runs a command as this user, and a code path that the user can read.
 as_root(Config, Fun) ->
     test_require:tool(os:cmd("id -u") =/= "0\n" andalso "not root", Config),
     Fun(#{command => [], paths => [Path || Path <- code:get_path(), test_node:is_ours(Path)]}).
@@ -619,7 +615,7 @@ on_machine(Node) ->
 in_machine(Node, Command) ->
     test_shell:run("~s sh -c '~s'", [on_machine(Node), Command]).
 
-%% -- Providers that are not -----------------------------------------------------------------------
+%% -- Missing providers ----------------------------------------------------------------------------
 
 provider_missing(Config) ->
     lttng_missing(Config, fun(File) -> ok = file:delete(File) end, <<"not built">>).
@@ -646,7 +642,7 @@ no_lttng_at_run_time(Config) ->
                                                   [filename:dirname(File), File, File])
                   end, <<"libno-such-lttng-ust.so">>).
 
-%% The module is loaded, USDT is available, and info/0 tells why LTTng is not.
+%% The module is loaded, USDT is available, and info/0 says why LTTng is not.
 lttng_missing(Config, Break, Says) ->
     Folder = copy(Config, "dyntrace"),
     Break(filename:join([Folder, "priv", "dyntrace_lttng.so"])),
@@ -669,8 +665,8 @@ start(Daemon, Probes, Config) ->
     start(Daemon, Probes, Config, #{}).
 
 start(Daemon, Probes, Config, Options) ->
-    %% The node is registered before the session starts. In a node that registers later, tracepoints are enabled a
-    %% moment before they record.
+    %% The node registers before the session starts. In a node that registers later, tracepoints are enabled slightly
+    %% before they record.
     _ = test_node:call(?config(node, Config), fun dyntrace:info/0),
     until_known(Daemon, Config),
     Session = test_lttng:start(Daemon, Probes, Options),
@@ -719,7 +715,7 @@ sender() -> usdt_SUITE:sender().
 
 send(Message, Pid, Config) -> usdt_SUITE:send(Message, Pid, Config).
 
-%% On the node: a traced process that sends without end, and counts its messages.
+%% On the node: a traced process that sends endlessly, and counts its messages.
 flooder() ->
     Dead = dead(),
     Pid = spawn(fun() -> flood_on(Dead, 0) end),

@@ -1,12 +1,8 @@
-%% The native records of OTP 29, for which erl_nif has no getter: in texts, shapes and sizes. The module with records is
-%% compiled from text here, since older releases reject its syntax.
+%% The native records of OTP 29, for which erl_nif has no getter, in texts, shapes and sizes. The module with records is
+%% compiled from text here, because older releases reject its syntax.
 -module(records_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(RECORDS, test_records).
 -define(MAX, 256).
@@ -28,8 +24,7 @@ init_per_suite(Config) ->
             {skip, "this release has no native records: OTP 29 has"}
     end.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     case lists:member(Case, [events, sequential, exits, sizes, annotations]) of
@@ -96,7 +91,7 @@ empty() -> apply(?RECORDS, empty, []).
 quoted(X) -> apply(?RECORDS, quoted, [X]).
 literal() -> apply(?RECORDS, literal, []).
 
-%% A record in each place of a term. This is a function, since this module must compile on every release.
+%% A record at each position in a term. This is a function, because this module must compile on every release.
 everywhere(R) ->
     [R, {rec, R}, [R], [a, R, b], [a | R], {R, R}, #{R => v}, #{k => R}, #{R => R}, {{{R}}}, [[[R]]],
      {R, "text", <<"bin">>, 1.5}, [{k, R} | R]].
@@ -108,14 +103,14 @@ records() ->
 
 %% -- Texts -------------------------------------------------------------------------------------
 
-%% The runtime's text, or the beginning of it.
+%% The runtime's text, or a prefix of it.
 texts(_) ->
     ?assert(lists:member(test_text_nif:text(pt(3)),
                          [<<"#test_records:pt{x=3,y=2}">>, <<"#test_records:pt{y=2,x=3}">>])),
     [?assert(text_SUITE:is_text_of(Term), {Term, test_text_nif:text(Term), test_text_nif:runtime(Term)})
      || R <- records(), Term <- everywhere(R)],
     ?assertEqual(<<"{#test_records:empty{},x}">>, test_text_nif:text({empty(), x})),
-    %% Many of them, on all schedulers.
+    %% Many texts, on all schedulers.
     Texts = [{Term, test_text_nif:runtime(Term)} || R <- records(), Term <- everywhere(R)],
     Short = [Pair || Pair = {_, Text} <- Texts, byte_size(Text) =< ?MAX],
     Wrong = fun() -> [T || _ <- lists:seq(1, 50), {T, Text} <- Short, test_text_nif:text(T) =/= Text] end,
@@ -161,7 +156,7 @@ many_fields(_) ->
     Fields = [{list_to_atom("field " ++ integer_to_list(N)), N} || N <- lists:seq(1, 1000)],
     [?assert(text_SUITE:is_text_of(created(lists:sublist(Fields, N))), N) || N <- [0, 1, 2, 10, 100, 1000]].
 
-%% Records that no module defines, and those of a deleted module, have texts like others.
+%% Records without a definition, and those of a deleted module, have texts like others.
 definition_gone(_) ->
     {ok, Code} = compile_records(),
     Kept = [pt({kept, 1}), literal()],
@@ -218,8 +213,8 @@ events(Config) ->
     ?assertEqual(length(Expected),
                  length([x || {function_call, #{entry := <<"records_SUITE:identity/1">>}} <- Events])),
     ?assertEqual(length(Expected), length([x || {function_exception, #{class := <<"error">>}} <- Events])),
-    Told = [T || {trace, #{event := <<"send">>, arg1 := T}} <- Events],
-    ?assertEqual(Expected, [T || T <- Told, lists:member(T, Expected)]).
+    Sent = [T || {trace, #{event := <<"send">>, arg1 := T}} <- Events],
+    ?assertEqual(Expected, [T || T <- Sent, lists:member(T, Expected)]).
 
 identity(Term) -> error(Term).
 
@@ -228,7 +223,7 @@ ignored(Fun) ->
     catch _:_ -> ok
     end.
 
-%% On the node: the text by the module erlang.
+%% On the node: the text according to the module erlang.
 text(Term) ->
     Text = unicode:characters_to_binary(erts_text(Term)),
     true = byte_size(Text) =< ?MAX,
@@ -295,7 +290,7 @@ exits(Config) ->
     [?assertEqual(Expected, [R || {P, #{reason := R}} <- Events, P =:= Probe, R =/= <<"the_end">>], Probe)
      || Probe <- [process_exit, process__exit, process__exit_signal]].
 
-%% As erts_debug:flat_size/1 counts; records that are too large take little time.
+%% Sizes agree with erts_debug:flat_size/1; records that are too large take little time.
 sizes(Config) ->
     Consumer = attach([message__send], Config),
     Expected = call(Config, fun() ->
@@ -311,8 +306,8 @@ sizes(Config) ->
     [Large, 0] = lists:nthtail(length(Expected), Sizes),
     ?assert(Large > 1900 andalso Large < 2100, Large).
 
-%% Records are no strings: as an argument they are a caller's mistake or count as missing, like other terms, and they
-%% are no tag.
+%% A record is not a string: as an argument, it is a caller's mistake or counts as missing, like other terms. It is not
+%% a tag either.
 annotations(Config) ->
     Consumer = attach([user_mark, user_trace__i4s4], Config),
     call(Config, fun() ->

@@ -1,11 +1,7 @@
 %% Texts of terms: equal to the runtime's, in time that depends only on the text.
 -module(text_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(MAX, 256).
 -define(KEPT, 253).
@@ -13,7 +9,7 @@
 %% The greatest number of steps (test_text_nif:work/1) of a text.
 -define(MOST_WORK, 2000).
 
-%% Bytes, in which every text has room.
+%% A buffer size in bytes that is large enough for every text.
 -define(ROOM, 7000).
 
 %% Terms per seed.
@@ -32,13 +28,12 @@ init_per_suite(Config) ->
     ok = test_text_nif:load(Library),
     [{library, Library} | Config].
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- The runtime's text ----------------------------------------------------------------------
 
-%% The text of a random term equals that of %T, or is the beginning of it, also among the arguments of a call. It does
-%% not depend on how the term is read. Making the terms takes more time than these checks, so they share the terms.
+%% The text of a random term equals that of %T, or is a prefix of it, also among the arguments of a call. It does not
+%% depend on how the term is read. The checks share the terms, because making the terms takes longer than checking them.
 random_terms(_) ->
     random(test_terms:any_kind(), [fun ?MODULE:is_text_of/1, fun ?MODULE:is_argument/1, fun ?MODULE:is_same/1]).
 
@@ -69,7 +64,7 @@ is_text_of(Term) ->
         Text -> is_cut_of(Text, Runtime)
     end.
 
-%% The text is cut where it no longer fits, at a character's boundary; an integer that does not fit is left out.
+%% The text is cut where it no longer fits, at a character boundary; an integer that does not fit is left out.
 is_cut_of(Text, Runtime) ->
     Kept = byte_size(Text) - 3,
     case {Text, Runtime} of
@@ -82,7 +77,7 @@ digits(<<"-", Rest/binary>>) -> digits(Rest);
 digits(<<Digit, Rest/binary>>) when Digit >= $0, Digit =< $9 -> 1 + digits(Rest);
 digits(_) -> 0.
 
-%% A map of more than 32 keys has the same text, in any order of keys.
+%% A map of more than 32 keys has the same text for any order of keys.
 large_maps(_) ->
     Pairs = [{N, -N} || N <- lists:seq(1, 33)],
     <<"#{", Rest/binary>> = test_text_nif:text(maps:from_list(Pairs)),
@@ -111,8 +106,8 @@ cut_at_every_length(_) ->
                  fun(Size) -> [list_to_atom(lists:duplicate(min(255, Size), $a)), b] end,
                  fun(Size) -> lists:seq(1000, 1000 + Size) ++ improper end]].
 
-%% Only elements that fit into the text are read: a list that has another element among these is no string, one that has
-%% it later is.
+%% Only elements that fit into the text are read: a list with a non-character among them is not a string, a list with
+%% one after them is.
 long_strings(_) ->
     Xs = lists:duplicate(?MAX - 3, $x),
     Text = fun(List) -> binary:part(test_text_nif:text(List), 0, 4) end,
@@ -129,7 +124,7 @@ large_integers(_) ->
     [?assertEqual(<<"...">>, test_text_nif:text(I)) || I <- [Power(1000), -Power(1000), 1 bsl 1000000]],
     ?assertEqual(<<"{a,[1,...">>, test_text_nif:text({a, [1, Power(1000), 2], b})).
 
-%% More names than a thread's table holds, twice: a cached text belongs to its own term.
+%% More names than two tables of a thread hold: a cached text belongs to its own term.
 many_names(_) ->
     Atoms = [list_to_atom("text_" ++ integer_to_list(N)) || N <- lists:seq(1, 20000)],
     Pids = [spawn(fun() -> ok end) || _ <- lists:seq(1, 20000)],
@@ -144,8 +139,7 @@ many_names(_) ->
                   {test_text_nif:text('div'), test_text_nif:id('div'), test_text_nif:text(a@b),
                    test_text_nif:id(a@b)}) || _ <- [1, 2]].
 
-%% More names than a table holds, on all schedulers and dirty schedulers at once, by more processes than there are
-%% threads.
+%% More names than a table holds, on all schedulers and dirty schedulers at once, by more processes than threads.
 many_threads(_) ->
     on_many_threads(20).
 
@@ -163,8 +157,8 @@ on_many_threads(Times) ->
 
 %% -- Direct reads --------------------------------------------------------------------------------
 
-%% Lists and small integers are read without calls of erl_nif, and words are written in a row: else the next cases
-%% would compare calls with calls.
+%% Lists and small integers are read without calls of erl_nif, and words are written in sequence. Otherwise the next
+%% cases would compare calls with calls.
 direct_reads(_) ->
     case erlang:system_info(wordsize) of
         8 ->
@@ -180,7 +174,7 @@ direct_reads(_) ->
 random_ways(_) ->
     random(test_terms:rows(), [fun ?MODULE:is_same/1, fun ?MODULE:is_same_shape/1]).
 
-%% Nor on where its cells are: in a row of either direction, each elsewhere, or in rows that end.
+%% A text does not depend on the location of its cells: adjacent in either direction, scattered, or in broken sequences.
 rows_of_cells(_) ->
     [begin
          Numbers = [rand:uniform(256) - 1 || _ <- lists:seq(1, 300)],
@@ -194,14 +188,14 @@ rows_of_cells(_) ->
             Gap <- [fun() -> 0 end, fun() -> 3 end, fun() -> rand:uniform(7) end,
                     fun() -> rand:uniform(30) div 30 end]].
 
-%% The list of the numbers, each cell a gap of words away from the next one.
+%% A list of the numbers, with a gap of some words between cells.
 apart(Numbers, Gap) ->
     {List, _} = lists:foldr(fun(Number, {Cells, Between}) ->
                                     {[Number | Cells], [erlang:make_tuple(Gap(), 0) | Between]}
                             end, {[], []}, Numbers),
     List.
 
-%% Nor does it where the buffer ends in it, or soon after it.
+%% The text is also the same if the buffer ends within it or soon after it.
 is_same(Term) ->
     is_same(?ROOM, Term) andalso is_same(rand:uniform(400), Term).
 
@@ -221,7 +215,7 @@ arguments_of([Element | Rest]) when is_list(Rest) -> [Element | arguments_of(Res
 arguments_of([Element | Last]) -> [Element, Last];
 arguments_of(Term) -> [Term || Term =/= []].
 
-%% Long rows in buffers of every size: the longest words, words that are cached and those that are just too long for it.
+%% Long sequences in buffers of every size: the longest words, cached words, and words slightly too long for the cache.
 words_at_the_end(_) ->
     Atoms = [list_to_atom(lists:duplicate(Size, C)) || Size <- [1, 51, 52, 53, 54, 55], C <- [$a, $A]],
     Words = [-1 bsl 59, 1 bsl 59 - 1, -1 bsl 63, 0, 255, 256, self(), hd(erlang:ports()), <<"binary">>, <<0, 255>>,
@@ -235,7 +229,7 @@ words_at_the_end(_) ->
                  list_to_binary([0 | [Byte || _ <- lists:seq(1, 300), Byte <- [Word], is_integer(Byte), Byte >= 0,
                                                                       Byte < 256]])]].
 
-%% -- Terms that are meant to hurt ----------------------------------------------------------------
+%% -- Expensive terms -----------------------------------------------------------------------------
 
 hostile_terms(_) ->
     [begin
@@ -248,7 +242,7 @@ hostile_terms(_) ->
          ?assert(Work =< ?MOST_WORK, {Name, Work})
      end || {Name, Term, Begins} <- test_hostile:terms()].
 
-%% Functions of erl_nif that take the same time for every term: the others count as work.
+%% Functions of erl_nif that take constant time; calls of all others count as work.
 -define(CONSTANT, ["enif_get_local_pid", "enif_get_local_port", "enif_get_map_size", "enif_get_ulong",
                    "enif_make_sub_binary", "enif_map_iterator_create", "enif_map_iterator_destroy"] ++
             ["enif_is_" ++ Kind || Kind <- ["atom", "binary", "fun", "list", "map", "number", "pid", "port", "ref",
@@ -283,7 +277,7 @@ shapes(_) ->
     ?assertMatch(<<"{{{{", _:249/binary, "...">>,
                  Shape(lists:foldl(fun(_, Inner) -> {Inner} end, x, lists:seq(1, 300)))).
 
-%% The arguments of a call are a list of the texts of its arguments.
+%% The text of a call's arguments is a list of the arguments' texts.
 arguments(_) ->
     Shape = fun(Args) -> in_shape(fun() -> test_text_nif:arguments(Args) end) end,
     [?assertEqual({Full, InShape}, {test_text_nif:arguments(Args), Shape(Args)})
@@ -328,7 +322,8 @@ utf8(_) ->
      || C <- lists:seq(1, 16#D7FF) ++ lists:seq(16#E000, 16#10FFFF, 7) ++ [16#FFFF, 16#10000, 16#10FFFF]],
     ?assertEqual(<<"a", 16#FFFD/utf8, "b">>, test_text_nif:string(<<"a", 0, "b">>)).
 
-%% All pairs of bytes, and random sequences of bytes that begin and end characters: as the module unicode decodes them.
+%% All pairs of bytes, and random sequences of bytes that begin and end characters, are decoded as by the module
+%% unicode.
 random_bytes(_) ->
     [check_bytes(<<A, B>>) || A <- lists:seq(0, 255), B <- lists:seq(0, 255)],
     Edges = list_to_tuple(lists:append([[B - 1, B, B + 1]
@@ -351,7 +346,7 @@ as_unicode(Bytes = <<First, Rest/binary>>) ->
         [] -> <<First/utf8, (as_unicode(Rest))/binary>>
     end.
 
-%% A shape contains nothing of a term except its atoms.
+%% A shape contains no contents of a term except its atoms.
 random_shapes(_) ->
     Secrets = [<<"secret">>, <<"4711">>],
     HasNone = fun(Term) -> binary:match(test_text_nif:text(Term), Secrets) =:= nomatch end,

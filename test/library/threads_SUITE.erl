@@ -1,22 +1,18 @@
-%% The library's threads under ThreadSanitizer: the one that loads LTTng's provider, and the schedulers with the tables
-%% of texts, the lists of BIFs and NIFs, the budget and the allowed probes.
+%% The library's threads under ThreadSanitizer: the thread that loads LTTng's provider, and the schedulers, which use
+%% the tables of texts, the lists of BIFs and NIFs, the budget and the allowed probes.
 %%
-%% The library is built with it, and runs in a stock VM that has its runtime preloaded. The VM is not instrumented:
-%% races in the library's own memory are reported, those in the VM's are not, nor those inside functions of libc
-%% (memcpy, snprintf). Each test fails if its node reports a race.
+%% The library is built with ThreadSanitizer, and runs in a stock VM that preloads its runtime. The VM is not
+%% instrumented: races in the library's own memory are reported, but not races in the VM's memory or inside functions of
+%% libc (memcpy, snprintf). Each test fails if its node reports a race.
 -module(threads_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -nifs([race/0]).
 
 -define(CFLAGS, "-O1 -g -fsanitize=thread").
 
-%% Its check for deadlocks is off: a VM holds more locks at a time than it can store.
+%% The deadlock check is off, because a VM holds more locks at a time than the check can store.
 -define(OPTIONS, "detect_deadlocks=0 ignore_noninstrumented_modules=1 report_signal_unsafe=0 exitcode=0").
 
 -define(COPIES, 5).
@@ -38,10 +34,9 @@ init_per_suite(Config) ->
     _ = test_require:tool(Missing =/= [] andalso hd(Missing), Config),
     [{tsan, Tsan}, {built, built(Config)} | Config].
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% The library, and the library that makes texts without probes.
+%% Builds the library, and the library that makes texts without probes.
 built(Config) ->
     Folder = dyntrace_SUITE:copy(Config, "dyntrace"),
     {0, _} = test_shell:run("make -C '~ts/c_src' VIEWER=no CFLAGS='" ?CFLAGS "' 2>&1", [Folder]),
@@ -65,7 +60,7 @@ init_per_testcase(Case, Config) ->
                              args => ["-eval", "os:unsetenv(\"LD_PRELOAD\")."],
                              paths => [filename:join(Folder, "ebin"),
                                        filename:dirname(code:which(demo_system)) | test_node:test_paths()]}),
-    %% Programs of the node, which the VM starts before its own code runs, have files of their own.
+    %% Programs of the node, which the VM starts before its own code runs, write separate reports.
     [{node, Node}, {reports, Reports ++ "." ++ test_node:os_pid(Node)} | Config].
 
 end_per_testcase(race_is_reported, _) ->
@@ -88,7 +83,7 @@ reports(Config) ->
 
 %% -- Tests ---------------------------------------------------------------------------------------
 
-%% A known race is reported. Otherwise the other tests would prove nothing.
+%% A known race is reported, which shows that the other tests can find races.
 race_is_reported(Config) ->
     Library = filename:join(?config(priv_dir, Config), "race"),
     {0, _} = test_shell:run("cc " ?CFLAGS " -shared -fPIC -isystem '~ts' -o '~ts.so' '~ts' 2>&1",
@@ -169,7 +164,7 @@ tables(Config) ->
     call(Config, fun() ->
                          ok = test_text_nif:load(Texts),
                          _ = text_SUITE:on_many_threads(2),
-                         %% A term that is persistent is not copied to each process.
+                         %% A persistent term is not copied to each process.
                          ok = persistent_term:put(?MODULE, [Term || {_, Term, _} <- test_hostile:terms()]),
                          on_all_schedulers(5, fun() ->
                                                       ok = test_text_nif:show(shape),
@@ -184,7 +179,7 @@ tables(Config) ->
 builtins(Config) ->
     counted(bif__entry, fun() -> element(1, builtins_SUITE:fired_while_lists_change(20000)) end, Config).
 
-%% All schedulers open and close ports, and give each other's ports names.
+%% All schedulers open and close ports, and name each other's ports.
 ports(Config) ->
     Rounds = 200,
     counted(port__exit, fun() ->
@@ -200,7 +195,7 @@ socket() ->
     _ = [dyntrace:set_port(Port, a_name, self()) || Port <- erlang:ports()],
     ok = gen_udp:close(Socket).
 
-%% As many events of the probe as Fun says.
+%% The probe has as many events as Fun says.
 counted(Probe, Fun, Config) ->
     #{folder := Folder} = ?config(built, Config),
     _ = test_require:tool(test_bpftrace:missing(), Config),
@@ -208,8 +203,8 @@ counted(Probe, Fun, Config) ->
     Fired = call(Config, Fun),
     ?assertEqual(Fired, builtins_SUITE:counted(Probe, test_bpftrace:stop_script(Consumer))).
 
-%% All schedulers send more than the budget allows, while budget, allowed probes and texts change. Probes of files are
-%% not recorded: at each change a pattern per function would be set or cleared, and each waits for all schedulers.
+%% All schedulers send more than the budget allows, while budget, allowed probes and texts change. File probes are not
+%% recorded: each change would set or clear a pattern per function, and each of these waits for all schedulers.
 budget_and_allowed_probes(Config) ->
     with_session([Name || #{name := Name, provider := org_erlang_dyntrace, backends := Backends} <- dyntrace:probes(),
                           lists:member(lttng, Backends), not lists:member(Name, [file_call, file_return])],
@@ -257,7 +252,7 @@ with_session(Probes, Fun, Config) ->
 schedulers() ->
     lists:seq(1, 2 * erlang:system_info(schedulers)).
 
-%% Calls Fun this many times in each of several processes, which are more than the schedulers.
+%% Calls Fun this many times in each of several processes, more than there are schedulers.
 on_all_schedulers(Times, Fun) ->
     Workers = [spawn_monitor(fun() -> repeat(Times, Fun) end) || _ <- schedulers()],
     [receive {'DOWN', Ref, process, Pid, normal} -> ok end || {Pid, Ref} <- Workers],

@@ -1,26 +1,20 @@
 %% Reads the probes with a real bpftrace: each probe, and each argument's value.
 -module(usdt_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(TRACER, {tracer, dyntrace, []}).
 
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% A group per probe: a consumer of one probe receives all of its events. These groups share a node, since starting one
-%% takes longer than a test.
+%% One group per probe: a consumer of one probe receives all of its events. The groups share a node, because starting
+%% one takes longer than a test.
 all() ->
     [{group, by_probe},
-     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only,
-     two_consumers, nobody_attached, consumer_killed,
-     every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers, port_of_another_node,
-     terms_of_every_type, long_texts_are_cut, hostile_calls,
-     long_names].
+     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only, two_consumers,
+     no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers,
+     port_of_another_node, terms_of_every_type, long_texts_are_cut, hostile_calls, long_names].
 
 groups() ->
     [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
@@ -35,14 +29,12 @@ init_per_group(Probe, Config) ->
 
 end_per_group(by_probe, Config) ->
     test_node:stop(?config(node, Config));
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(alone, Config) ->
     Config;
@@ -54,7 +46,7 @@ with_node(Config) ->
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
-%% A test fails if an event could not be decoded, whatever else it checked.
+%% A test fails if an event could not be decoded, regardless of its other checks.
 end_per_testcase(Case, Config) ->
     Node = ?config(node, Config),
     Info = test_node:call(Node, fun dyntrace:info/0),
@@ -101,7 +93,7 @@ detached_and_attached_again(Config) ->
          ?assertMatch([{message_send, #{message := Text}}], test_bpftrace:stop(Consumer)),
          ?assertEqual([], listeners(Config)),
          ?assertEqual(discard, enabled_send(Config)),
-         send(nobody, Pid, Config)
+         send(unwanted, Pid, Config)
      end || {Round, Text} <- [{1, <<"{round,1}">>}, {2, <<"{round,2}">>}, {3, <<"{round,3}">>}]].
 
 %% bpftrace -p reads one process: the same library in another node is another process.
@@ -131,8 +123,8 @@ two_consumers(Config) ->
     ?assertMatch([{_, #{message := <<"both">>}}, {_, #{message := <<"one">>}}], test_bpftrace:stop(First)),
     ?assertEqual([], listeners(Config)).
 
-%% Everything is traced, and no consumer is attached: no probe fires, no message is sent, memory does not grow.
-nobody_attached(Config) ->
+%% Everything is traced, but no consumer is attached: no probe fires, no message is sent, memory does not grow.
+no_consumer(Config) ->
     Fed = [Probe || #{name := Probe, events := [_ | _]} <- dyntrace:probes()],
     Run = fun() -> [test_cases:run(Probe) || Probe <- test_cases:probes(), lists:member(Probe, Fed)] end,
     {Before, After, Mailboxes} =
@@ -154,24 +146,24 @@ nobody_attached(Config) ->
     ?assert(After - Before < 1000000, {grown_by, After - Before}),
     ?assertEqual(0, lists:sum(Mailboxes)).
 
-%% A consumer is killed before it can detach: the VM goes on, and the next consumer attaches.
+%% A consumer is killed before it can detach: the VM keeps running, and the next consumer can attach.
 consumer_killed(Config) ->
     Pid = test_node:call(?config(node, Config), fun sender/0),
     First = attach([message_send], Config),
     send(first, Pid, Config),
     await_message(<<"first">>, First),
     ok = test_bpftrace:kill(First),
-    test_wait:until("nobody is attached", [], fun() -> listeners(Config) end),
-    send(nobody, Pid, Config),
+    test_wait:until("no consumer is attached", [], fun() -> listeners(Config) end),
+    send(unwanted, Pid, Config),
     Second = attach([message_send], Config),
     send(second, Pid, Config),
     await_message(<<"second">>, Second),
     ?assertMatch([{_, #{message := <<"second">>}}], test_bpftrace:stop(Second)).
 
 %% Each trace tag of each group, also rare ones, fires the probes that the catalogue lists, through every callback. The
-%% arguments make each probe of the tag fire, but for others_by_hand/0.
+%% arguments make each probe of the tag fire, except those of others_by_hand/0.
 every_tag_by_hand(Config) ->
-    %% Identities are reported by the application, too, and have their cases in identity_SUITE.
+    %% The application also reports identities; their cases are in identity_SUITE.
     Consumer = attach_to_all(probes() ++ [process_identity, port_identity], Config),
     Others = others_by_hand(),
     Feeds = [{{Group, Tag}, Probe} || #{name := Probe, events := Events} <- dyntrace:probes(),
@@ -204,8 +196,8 @@ every_tag_by_hand(Config) ->
                                                            <<"out_exited">>]]),
                  Types).
 
-%% Probes that fire for one of several shapes that the tag's events have, or compare with an earlier event; and those of
-%% files, whose events are also of another group.
+%% Probes that fire for only one of the shapes of a tag's events, or after a comparison with an earlier event; and
+%% probes of files, whose events also belong to another group.
 others_by_hand() ->
     [process_current, file_call, file_return, process__heap_grow, process__heap_shrink, process__exit_signal__remote,
      bif__entry, bif__return, nif__entry, nif__return | test_port_cases:probes() ++ test_port_cases:drivers()]
@@ -263,8 +255,8 @@ max_heap_size(Config) ->
     ?assertMatch({_, _}, binary:match(Info, <<"heap_block_size">>)),
     _ = test_bpftrace:stop(Consumer).
 
-%% An overdrawn budget returns `discard', so the VM makes no event. Events that come without a question do not fire.
-%% Each counts once. Events without a consumer, and those of another tracer, do not count.
+%% When the budget is overdrawn, `enabled' returns `discard', so the VM makes no event. Events for which the VM has not
+%% called `enabled' do not fire. Each counts once. Events without a consumer, and those of another tracer, do not count.
 overdrawn_budget(Config) ->
     Consumer = attach([message_send, function_return], Config),
     Ask = fun(Group, Tag) -> apply(dyntrace, list_to_atom("enabled_" ++ Group), [Tag, dyntrace_autotracer, self()]) end,
@@ -275,7 +267,7 @@ overdrawn_budget(Config) ->
     Skipped = fun(Fun) -> Before = dyntrace:skipped(), Answer = Fun(), {Answer, dyntrace:skipped() - Before} end,
     Answers = test_node:call(?config(node, Config),
                  fun() ->
-                         %% The application's tracer is alive while its worker is.
+                         %% The application's tracer is alive as long as its worker.
                          _ = dyntrace:claim(),
                          ok = dyntrace:set_active(true),
                          %% The largest budget that the configuration allows.
@@ -296,8 +288,6 @@ overdrawn_budget(Config) ->
                          Infinite = Skipped(fun() -> {Ask("send", send), Send(infinite)} end),
                          ok = dyntrace:set_active(false),
                          remove = dyntrace:enabled(trace_status, dyntrace_autotracer, self()),
-                         %% That of an earlier version.
-                         remove = dyntrace:enabled(trace_status, dyntrace_follower, self()),
                          {Large, Within, Past, Seq, Status, Unasked, Others, Infinite}
                  end),
     ?assertEqual({{{trace, ok}, 0}, {[{trace, ok}, {trace, ok}], 0},
@@ -329,14 +319,14 @@ remote_receivers(Config) ->
     [test_node:stop(Node) || Node <- [Here, There]],
     test_node:stop_epmd(Epmd).
 
-%% On the node, the events of Pid's message {Pid, go} to a receiver on the other node.
+%% On the node: the events of Pid's message {Pid, go} to a receiver on the other node.
 sent_there(Pid, To) ->
     [From, Receiver] = [test_cases:text(Each) || Each <- [Pid, To]],
     [{message_send, #{from => From, to => Receiver, message => <<"{", From/binary, ",go}">>}},
      {message__send__remote, #{sender => From, node_name => <<"'there-and-far@127.0.0.1'">>, receiver => Receiver,
                                size => erts_debug:flat_size({Pid, go}), label => 0, previous => 0, current => 0}}].
 
-%% The callbacks may get any tracee. The library asks the application about local ports only: a port of another node is
+%% The callbacks may get any tracee. The library asks the application only about local ports: a port of another node is
 %% a term on a heap.
 port_of_another_node(Config) ->
     Far = binary_to_term(<<131, 89, 119, 8, "far@host", 17:32, 1:32>>),
@@ -359,7 +349,7 @@ terms_of_every_type(Config) ->
     Terms = test_node:call(?config(node, Config), fun terms/0),
     ?assertEqual([Text || {_, Text} <- Terms], messages([Term || {Term, _} <- Terms], Config)).
 
-%% On the node: terms with their texts; pids and ports with the texts that Erlang makes.
+%% On the node: terms with their texts; pids and ports with Erlang's texts.
 terms() ->
     Port = hd(erlang:ports()),
     Ref = make_ref(),
@@ -411,7 +401,7 @@ texts_of_calls(Events) ->
     [{Probe, Text} || Name <- [function_arguments, function_value, function_reason], {Probe, Event} <- Events,
                       Probe =:= Name, Key <- [arguments, value, reason], {ok, Text} <- [maps:find(Key, Event)]].
 
-%% The terms are made where they are used: to copy them takes seconds.
+%% The terms are made where they are used, because copying them takes seconds.
 hostile_calls_made() ->
     {module, test_cases} = code:ensure_loaded(test_cases),
     1 = test_trace:trace_pattern({test_cases, identity, 1}, [{'_', [], [{return_trace}]}], [local]),
@@ -431,7 +421,7 @@ hostile_terms_passed() ->
 cut(Text) ->
     <<(binary:part(iolist_to_binary(Text), 0, 253))/binary, "...">>.
 
-%% The longest names that Erlang allows arrive whole: 255 characters of four bytes, of two bytes, and of escapes.
+%% The longest names that Erlang allows arrive complete: 255 characters of four bytes, of two bytes, and of escapes.
 long_names(Config) ->
     Consumer = test_bpftrace:start(?config(library, Config),
                                  [message_send, process_spawn, process_register, function_call], #{longest => 2100}),
@@ -478,14 +468,13 @@ long_names_used() ->
 attach(Probes, Config) ->
     test_bpftrace:start(?config(library, Config), Probes).
 
-%% The case of each probe reads its arguments as arg0 and so on. In a script of all probes, that takes bpftrace seconds,
-%% and so does reading more of each string than these tests have.
+%% The case of each probe reads its arguments as arg0 and so on. A script of all probes does not, because that takes
+%% bpftrace seconds. So does reading more of each string than these tests have.
 attach_to_all(Probes, Config) ->
     test_bpftrace:start(?config(library, Config), Probes, #{located => true, longest => 100}).
 
 listeners(Config) ->
-    [Name || #{name := Name, backends := [usdt]}
-                 <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
+    [Name || #{name := Name, backends := [usdt]} <- test_node:call(?config(node, Config), fun dyntrace:listeners/0)].
 
 enabled_send(Config) ->
     test_node:call(?config(node, Config), fun() -> dyntrace:enabled_send(send, [], self()) end).
@@ -493,7 +482,7 @@ enabled_send(Config) ->
 run(Probe, Config) ->
     test_node:call(?config(node, Config), fun() -> test_cases:run(Probe) end).
 
-%% Each of them, as often as it is expected: bpftrace prints the events of one CPU after those of another.
+%% Waits for each of the events, as often as expected: bpftrace prints the events of one CPU after those of another.
 await_all(Expected, Consumer) ->
     test_wait:until("all expected events", [], fun() -> Expected -- comparable(test_bpftrace:events(Consumer)) end).
 
@@ -506,7 +495,7 @@ comparable(Events) ->
 await_message(Text, Consumer) ->
     test_bpftrace:await(Consumer, fun({_, #{message := Message}}) -> Message =:= Text; (_) -> false end).
 
-%% On the node: a traced process that sends the messages that it is told to send.
+%% On the node: a traced process that sends messages on request.
 sender() ->
     Pid = spawn(fun Loop() -> receive {send, To, Message} -> To ! Message, Loop() end end),
     1 = test_trace:trace(Pid, true, [send, ?TRACER]),

@@ -1,11 +1,7 @@
-%% Runs the scripts of priv/bpftrace and the commands of docs/perf.md beside known behaviour.
+%% Runs the scripts of priv/bpftrace and the commands of docs/perf.md, and compares the output with known behaviour.
 -module(tools_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(TRACER, {tracer, dyntrace, []}).
 
@@ -14,15 +10,14 @@ suite() ->
 
 all() ->
     [every_script_is_here, usage, no_such_library, who_talks, who_sent, messages, names_of_many, names_come_later,
-     calls, call_latency, no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, request, gc_pauses, run_queue,
+     calls, call_latency, no_calls, bif_latency, files, ports, cpu, cpu_or_disk, memory, gc_pauses, run_queue,
      spawn_rate, exits, dead_letters, spans, nodes, vm_events, in_a_container, page_bpftrace, page_perf, page_gdb,
      page_bcc].
 
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     Needs = maps:get(Case, #{page_perf => "perf", page_gdb => "gdb", page_bcc => "tplist-bpfcc"}, "bpftrace"),
@@ -41,9 +36,11 @@ end_per_testcase(_, Config) ->
         _ -> {fail, {undecoded, Undecoded}}
     end.
 
+%% Each script has a case, and is generated from the sources.
 every_script_is_here(_) ->
-    ?assertEqual([], [Name || File <- filelib:wildcard(filename:join(scripts(), "*.bt")),
-                              Name <- [list_to_atom(filename:basename(File, ".bt"))], not lists:member(Name, all())]).
+    Sources = filelib:wildcard(filename:join(test_shell:project(), "scripts/*.bt")),
+    ?assertEqual([filename:basename(File, ".bt") || File <- Sources] -- ["names"], names()),
+    ?assertEqual([], [Name || Name <- names(), not lists:member(list_to_atom(Name), all())]).
 
 %% Without the library's path, or with a wrong one, each script prints its usage.
 usage(_) -> ends_with_usage("", "").
@@ -79,11 +76,11 @@ who_talks(Config) ->
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", To, ", listener]"])),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , listener, ]"])).
 
-%% On the node: tells the scripts who a process is, as the application does.
+%% On the node: reports the identity of a process to the scripts, as the application does.
 identity(Pid, Initial, Name) ->
     ok = dyntrace:report(process_identity, {test_cases:text(Pid), "", Initial, Name, '', "a_node"}).
 
-%% Calls that return and that end in each kind of exception, with the time that they took; and more of them than are
+%% Calls that return and calls that end in each kind of exception, with their durations; and more calls than are
 %% printed.
 calls(Config) ->
     {Lines, Pid} =
@@ -111,11 +108,11 @@ calls(Config) ->
     Left = left(Lines),
     ?assertEqual({2005, true}, {length(Ended) + Left, Left > 1000}).
 
-%% The calls that are printed, each with its time.
+%% The printed calls, each with its duration.
 ended(Lines) ->
     [{list_to_integer(Us), Text} || Line <- Lines, {match, [Us, Text]} <- [matched(Line, "^ *(\\d+) us  (.*)$")]].
 
-%% How many are not.
+%% The number of calls that are not printed.
 left(Lines) ->
     lists:sum([list_to_integer(N)
                || Line <- Lines, {match, [N]} <- [matched(Line, "^ +and (\\d+) calls more in this second$")]]).
@@ -129,7 +126,7 @@ sell(exit, What) -> exit({shutdown, What});
 sell(throw, What) -> throw(What);
 sell(N, _) -> {ok, N}.
 
-%% A process and a timer.
+%% Messages of a process and of a timer.
 who_sent(Config) ->
     {Lines, {From, To}} =
         script(who_sent, Config,
@@ -188,8 +185,8 @@ no_calls(Config) ->
                          end),
     ?assertNot(lists:any(fun(Line) -> has(Line, <<"No call was seen">>) end, Traced)).
 
-%% Short and long BIFs, one that raises, a NIF, and a function of Erlang code: the calls, and the time that the caller
-%% has measured.
+%% Short and long BIFs, one that raises, a NIF, and a function of Erlang code: the number of calls, and their durations
+%% as the caller measured them.
 bif_latency(Config) ->
     {Lines, Took} =
         script(bif_latency, Config,
@@ -215,7 +212,7 @@ bif_latency(Config) ->
                               Calls("@nif_us[prim_file:get_cwd_nif/0]")}),
     Us = sum(Lines, "@total_us[erlang:md5/1]"),
     ?assert(Us > Took div 2 andalso Us < Took + 10000, {Us, Took}),
-    %% The function of Erlang code is not among them.
+    %% The function of Erlang code is not listed.
     ?assertEqual(3, length([Key || {Key, _} <- counts(Lines)])).
 
 md5_us(Binary) ->
@@ -223,12 +220,12 @@ md5_us(Binary) ->
     _ = erlang:md5(Binary),
     erlang:monotonic_time(microsecond) - Began.
 
-%% The application traces the functions: nothing is said to the node.
+%% The application traces the functions; nothing is configured on the node.
 files(Config) ->
     Node = ?config(node, Config),
     Path = filename:join(?config(priv_dir, Config), "files"),
     {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(dyntrace) end),
-    %% bpftrace attaches to one probe after the other: a process has its name if its spawn is traced, too.
+    %% bpftrace attaches to one probe after another: a process has a name only if its spawn is traced, too.
     IsTraced = fun() ->
                        #{files := Files, processes := Flags} = maps:get(following, dyntrace:info()),
                        Files andalso lists:member(procs, Flags)
@@ -259,7 +256,7 @@ writes(Path) ->
     ok = prim_file:close(File),
     [{error, enoent} = prim_file:read_file([Path, ".not"]) || _ <- lists:seq(1, 3)].
 
-%% A port of the tests' driver and sockets of both kinds: what Erlang has written to them and read from them.
+%% A port of the test driver and sockets of both kinds: the data that Erlang has written to them and read from them.
 ports(Config) ->
     {Lines, Outputs} =
         script(ports, Config,
@@ -272,13 +269,13 @@ ports(Config) ->
     Counts = fun(Map) -> [sum(Lines, [Map, "[", Name, "]"])
                           || Name <- ["tcp_inet", "udp_inet", "test_output_drv", "test_outputv_drv"]]
              end,
-    %% The listener has a connection, an accepted socket data. An accepted socket is not opened.
+    %% The listener has a connection, an accepted socket has data. No event reports that an accepted socket is opened.
     ?assertEqual([2, 1, 1, 1], Counts("@opens")),
     ?assertEqual([2, 1, 0, 0], Counts("@inputs")),
     %% The sockets are closed untraced.
     ?assertEqual([0, 0, 1, 1], Counts("@exits")).
 
-%% One process computes, one sleeps: their time on a scheduler is at most the time that they lived.
+%% One process computes, another sleeps: their time on a scheduler is at most their lifetime.
 cpu(Config) ->
     {Lines, {{Busy, Took}, {Idle, _}}} =
         script(cpu, Config,
@@ -296,13 +293,13 @@ cpu(Config) ->
                        {Busy, Idle}
                end),
     Us = sum(Lines, ["@process_us[", Busy, ", shop_db]"]),
-    %% bpftrace loses what it counts between its print and the clearing, which are far apart on a busy machine.
+    %% bpftrace loses counts between printing and clearing a map, which may be far apart on a busy machine.
     ?assert(Us > Took div 2 andalso Us < Took + 100000, {Us, Took}),
     ?assert(sum(Lines, ["@process_us[", Idle, ", shop:init/1]"]) < 100000),
     Spun = sum(Lines, "@function_us[tools_SUITE:spin/2]"),
     ?assert(Spun > Us * 8 div 10 andalso Spun =< Us, {Spun, Us}).
 
-%% What waits on a dirty I/O scheduler uses no CPU; on a dirty CPU scheduler it does.
+%% A process that waits on a dirty I/O scheduler uses no CPU; on a dirty CPU scheduler it does.
 cpu_or_disk(Config) ->
     Dirty = fun(Kind, Name) ->
                     test_cases:traced([running, exiting],
@@ -349,10 +346,10 @@ messages(Config) ->
                        {test_cases:text(From), test_cases:text(To)}
                end),
     ?assertEqual(40, sum(Lines, ["@sent[", From, ", ]"])),
-    %% And the collection that ends the process.
+    %% The last one is the collection that ends the process.
     ?assertEqual(41, sum(Lines, ["@received[", To, ", listener]"])).
 
-%% More names than a map of bpftrace has entries, at once: the last ones have none, and each message is counted.
+%% More names at once than a bpftrace map has entries: the last processes have no names, but each message is counted.
 names_of_many(Config) ->
     {Lines, {From, First, Last}} =
         script(who_talks, Config,
@@ -374,8 +371,8 @@ names_of_many(Config) ->
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", First, ", shop_cart:init/1]"])),
     ?assertEqual(20, sum(Lines, ["@sent[", From, ", , ", Last, ", ]"])).
 
-%% Names come in a dump, after some events: a process has one row, with its name, from the dump's end on. The last rows
-%% say that they are of no whole second.
+%% Names arrive in a dump, after some events: from the end of the dump, a process has one row, with its name. The title
+%% of the last rows says that they do not cover a whole second.
 names_come_later(Config) ->
     {Lines, {To, Counted}} =
         script(messages, Config,
@@ -438,56 +435,6 @@ heaps() ->
     (proplists:get_value(heap_block_size, Info) + proplists:get_value(old_heap_block_size, Info))
         * erlang:system_info(wordsize) div 1024.
 
-%% A request that waits 50 ms in the second of three processes.
-request(Config) ->
-    {Lines, {Asks, Works, Pays}} =
-        script(request, Config,
-               fun() ->
-                       Self = self(),
-                       Pays = spawn(fun() -> receive {pay, Who} -> Who ! paid end end),
-                       Works = spawn(fun() -> receive {order, Who} -> nap(50), Pays ! {pay, Who} end end),
-                       identity(Works, "shop_worker:init/1", ""),
-                       _ = seq_trace:set_system_tracer({dyntrace, []}),
-                       Asks = spawn(fun() ->
-                                            _ = [seq_trace:set_token(Flag, Value)
-                                                 || {Flag, Value} <- [{label, 17}, {send, true}, {'receive', true},
-                                                                      {print, true}]],
-                                            Works ! {order, self()},
-                                            receive paid -> ok end,
-                                            seq_trace:print(17, "is done"),
-                                            _ = seq_trace:set_token([]),
-                                            Self ! self()
-                                    end),
-                       receive Asks -> ok end,
-                       _ = seq_trace:set_system_tracer(false),
-                       {test_cases:text(Asks), test_cases:text(Works), test_cases:text(Pays)}
-               end,
-               fun(Now) -> {length(steps(Now)), length(named(Now))} =:= {7, 1} end),
-    Events = steps(Lines),
-    ?assertEqual([iolist_to_binary(What)
-                  || What <- [[Asks, " -> ", Works, "  {order,", Asks, "}"], ["  ", Works, " receives"],
-                              ["  ", Works, " -> ", Pays, "  {pay,", Asks, "}"], ["    ", Pays, " receives"],
-                              ["    ", Pays, " -> ", Asks, "  paid"], [Asks, " receives"],
-                              [Asks, " says \"is done\""]]],
-                 [What || {_, _, What} <- Events]),
-    ?assertEqual([[binary_to_list(Works), "shop_worker:init/1"]], named(Lines)),
-    Gaps = [Gap || {_, Gap, _} <- Events],
-    ?assertEqual(0, hd(Gaps)),
-    ?assert(lists:nth(3, Gaps) >= 50000, Gaps),
-    ?assertEqual([], [Gap || Gap <- lists:nthtail(3, Gaps), Gap >= 50000]),
-    {First, Last} = {element(1, hd(Events)), element(1, lists:last(Events))},
-    ?assert(abs(Last - First - lists:sum(Gaps)) =< length(Gaps), {First, Last, Gaps}).
-
-%% The steps of a request, sorted by their time alone: lines of one CPU and one microsecond stay in order.
-steps(Lines) ->
-    lists:keysort(1, [{binary_to_integer(Us), binary_to_integer(Gap), What}
-                      || Line <- Lines,
-                         {match, [Us, Gap, What]} <- [re:run(Line, "^ +(\\d+) +(\\d+)  \\[17\\] (.*)$",
-                                                             [{capture, all_but_first, binary}])]]).
-
-named(Lines) ->
-    [Named || Line <- Lines, {match, Named} <- [matched(Line, "^ +\\d+ +\\[17\\] (\\S+) is (\\S+)$")]].
-
 has(Line, What) ->
     binary:match(Line, What) =/= nomatch.
 
@@ -504,7 +451,7 @@ gc_pauses(Config) ->
                        Majors = Ends(gc_major_end),
                        {maps:get(pid, hd(Majors)), length(Minors), length(Majors)}
                end),
-    %% Each of the two runs has collections of both kinds, and the runs collect alike.
+    %% Each of the two runs has collections of both kinds, and both runs collect equally often.
     ?assertEqual(2 * Minor, at_least(0, histogram("@minor_us", Lines))),
     ?assertEqual(2 * Major, at_least(0, histogram("@major_us", Lines))),
     {Worst, Total} = {sum(Lines, ["@worst_us[", Pid, ", ]"]), sum(Lines, ["@total_us[", Pid, ", ]"])},
@@ -554,7 +501,7 @@ exits(Config) ->
     {Lines, ok} =
         script(exits, Config,
                fun() ->
-                       [test_cases:untold([procs], fun() -> exit(Reason) end, [])
+                       [test_cases:traced_pid([procs], fun() -> exit(Reason) end, [])
                         || Reason <- [normal, normal, {shutdown, timeout}]],
                        ok
                end),
@@ -614,7 +561,7 @@ nodes(Config) ->
     test_node:stop(Node),
     test_node:stop_epmd(Epmd).
 
-%% One event of each kind that one node can make, by its line.
+%% One event of each kind that a single node can cause, with its line.
 vm_events(Config) ->
     test_autotracer:start(vm_events_SUITE:low(), Config),
     Node = ?config(node, Config),
@@ -661,7 +608,7 @@ vm_line(Format, Id, Values, Ids) ->
     {_, Name} = lists:keyfind(Id, 1, Ids),
     iolist_to_binary(io_lib:format(Format, [Id, Name | Values])).
 
-%% bpftrace that is interrupted may end after the time of a line.
+%% bpftrace may end after the time of a line when it is interrupted.
 node_lines(Lines) ->
     [Text || Line <- Lines, {match, [Text]} <- [re:run(Line, "^\\d\\d:\\d\\d:\\d\\d  (.+)$",
                                                       [{capture, all_but_first, binary}])]].
@@ -696,8 +643,8 @@ page_bpftrace(Config) ->
     [?assertMatch({_, _}, binary:match(Output, Line), Output)
      || Line <- [<<"@exits[{shutdown,0}]: 3\n">>, <<"@exits[{shutdown,1}]: 3\n">>]].
 
-%% perf is attached a while before it records. Events before that are not in its file. What it defines is the kernel's,
-%% and has one name for all: no other test defines it meanwhile.
+%% perf is attached some time before it records. Earlier events are not in its file. The events that it defines belong
+%% to the kernel and have the same names for all users, so no other test may define them meanwhile.
 page_perf(Config) ->
     Output = test_shell:locked("/sys/kernel/tracing/uprobe_events",
                                fun() ->
@@ -740,26 +687,26 @@ numbers(Output, Pattern) ->
         nomatch -> []
     end.
 
-%% perf's cache and files are the test's own. An Erlang block waits until a consumer is attached.
+%% perf's cache and files belong to the test. An Erlang block waits until a consumer is attached.
 page(Title, Config) ->
     Node = ?config(node, Config),
     IsAttached = fun() -> test_node:call(Node, fun dyntrace:listeners/0) =/= [] end,
     test_recipe:run("docs/perf.md", Title, Node,
                     #{env => [{"LIB", ?config(library, Config)}, {"PID", test_node:os_pid(Node)},
                               {"HOME", ?config(priv_dir, Config)}],
-                      ready => fun() -> test_wait:until("somebody is attached", IsAttached) end}).
+                      ready => fun() -> test_wait:until("a consumer is attached", IsAttached) end}).
 
-%% -- Reading what bpftrace prints ------------------------------------------------------------------
+%% -- Reading bpftrace's output ---------------------------------------------------------------------
 
 %% Runs a script while Fun is called on the node. Returns the script's lines, and Fun's result.
 script(Name, Config, Fun) ->
     script(Name, Config, Fun, fun(_) -> true end).
 
-%% The script is stopped when its lines are whole. What it counts in maps is, when Fun has returned.
+%% The script is stopped when its lines are complete. If it counts in maps, it is stopped when Fun has returned.
 script(Name, Config, Fun, AreWhole) ->
     script(Name, Config, fun() -> ok end, Fun, AreWhole).
 
-%% Before Fun, Prepare is called, which may take long.
+%% Prepare is called before Fun, and may take long.
 script(Name, Config, Prepare, Fun, AreWhole) ->
     File = filename:join(scripts(), atom_to_list(Name) ++ ".bt"),
     Consumer = test_bpftrace:start_file(File, [?config(library, Config)]),
@@ -770,9 +717,9 @@ script(Name, Config, Prepare, Fun, AreWhole) ->
     until_cleared(File, Consumer),
     {test_bpftrace:stop_script(Consumer), Known}.
 
-%% A script that prints maps each second, after a title, clears them then. bpftrace loses what it counts between both,
-%% and prints it twice if it is stopped between them. So both happen when the script has just done so, which takes
-%% bpftrace a while on a busy machine.
+%% The script prints its maps each second after a title, and then clears them. bpftrace loses counts between printing
+%% and clearing, and prints them twice if it is stopped in between. So Fun is called, and the script is stopped, just
+%% after it has cleared them, which takes bpftrace a while on a busy machine.
 until_cleared(File, Consumer) ->
     {ok, Script} = file:read_file(File),
     case binary:match(Script, <<"printf(\"\\n-- ">>) of
@@ -798,7 +745,7 @@ sum(Lines, Key) ->
     Named = iolist_to_binary(Key),
     lists:sum([Count || {K, Count} <- counts(Lines), K =:= Named]).
 
-%% The rows under "@name[key]: ": {Least, Count} each.
+%% The rows under "@name[key]: ", each as {Least, Count}.
 histogram(Key, Lines) ->
     Title = iolist_to_binary([Key, ":"]),
     case lists:dropwhile(fun(Line) -> string:trim(Line, trailing) =/= Title end, Lines) of

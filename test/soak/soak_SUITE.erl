@@ -2,11 +2,7 @@
 %% module is loaded again and again. Takes DYNTRACE_SOAK_S seconds.
 -module(soak_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 %% The number of messages per LTTng session.
 -define(NUMBERED, 2000).
@@ -23,8 +19,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(test_bpftrace:missing(), Config),
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 soak(Config) ->
     Seconds = list_to_integer(os:getenv("DYNTRACE_SOAK_S", "1200")),
@@ -54,7 +49,7 @@ soak(Config) ->
     test_node:stop(Node),
     Config.
 
-%% -- What goes on meanwhile ----------------------------------------------------------------------
+%% -- Concurrent activities -----------------------------------------------------------------------
 
 %% A consumer counts the events of some probes for a while. Then it is interrupted, or killed.
 bpftrace(Library) ->
@@ -83,7 +78,7 @@ lttng(Daemon, Node) ->
     ok = test_lttng:destroy(Session),
     Balance.
 
-%% On the node: a traced process sends them to a process that has ended.
+%% On the node: a traced process sends the numbered messages to a process that has ended.
 numbered() ->
     Sink = spawn(fun() -> ok end),
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> [Sink ! {soak, N} || N <- lists:seq(1, ?NUMBERED)] end end),

@@ -1,14 +1,9 @@
-%% The probe vm_counter: each counter against what Erlang says of it, and the process that samples.
+%% The probe vm_counter: each counter compared with Erlang's own value, and the process that samples.
 -module(counters_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2,
-                          until_sampled/2]).
+-import(test_autotracer, [start/2, attach/2, call/2, until_following/3, until_sampled/2]).
 
 -define(MB, 1000000).
 
@@ -21,7 +16,7 @@ all() ->
 
 %% -- Values --------------------------------------------------------------------------------
 
-%% The table of the documentation, against the names and units of a sample.
+%% The table in the documentation, compared with the names and units of a sample.
 documented(Config) ->
     {ok, Text} = file:read_file(filename:join(test_shell:project(), "docs/counters.md")),
     {match, Rows} = re:run(Text, "^\\| `(\\w+)` \\| ([\\w ]+) \\| (\\w+) \\|", [global, multiline,
@@ -42,7 +37,7 @@ documented(Config) ->
                  [{Kind, numbered(Kind, lists:last(Samples))}
                   || Kind <- ["dirty_cpu_utilization", "dirty_io_utilization", "run_queue", "scheduler_utilization"]]).
 
-%% The last N of the names Kind_N, which are all of 1 to N.
+%% The last N for which there is a name Kind_N; all names from 1 to N exist.
 numbered(Kind, Sample) ->
     Numbers = lists:sort([binary_to_integer(N) || {_, #{name := Name}} <- Sample,
                                                   {match, [N]} <- [re:run(Name, "^" ++ Kind ++ "_(\\d+)$",
@@ -51,9 +46,7 @@ numbered(Kind, Sample) ->
     length(Numbers).
 
 levels(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Levels = [{<<"processes">>, process_count}, {<<"ports">>, port_count}, {<<"ets_tables">>, ets_count},
               {<<"atoms">>, atom_count}],
     until_level(Levels, Consumer, Config),
@@ -66,13 +59,13 @@ levels(Config) ->
     until_level(Levels, Consumer, Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% Without the process that makes the call.
+%% Values without the process that makes the call.
 said(Levels, Config) ->
     call(Config, fun() ->
                          [erlang:system_info(Item) - length([one || Item =:= process_count]) || {_, Item} <- Levels]
                  end).
 
-%% On the node: a process with as many tables, processes and atoms, and that many ports. It lives on.
+%% On the node: a permanent process with Count tables, processes and atoms, and Ports ports.
 made(Count, Ports) ->
     Self = self(),
     Owner = spawn(fun() ->
@@ -85,7 +78,7 @@ made(Count, Ports) ->
                   end),
     receive {Owner, made} -> Owner end.
 
-%% A sample has the values that the VM says.
+%% A sample has the values that the VM reports.
 until_level(Levels, Consumer, Config) ->
     test_wait:until("the levels that Erlang says",
                     fun() ->
@@ -97,12 +90,10 @@ until_level(Levels, Consumer, Config) ->
                             end
                     end).
 
-%% A sample between two readings has values between theirs. A table that is made after the first reading shows which
-%% samples were taken after it.
+%% A sample taken between two readings has values between theirs. A table that is created after the first reading marks
+%% the samples that were taken after it.
 totals(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Port = call(Config, fun() -> owned_port() end),
     First = call(Config, fun read/0),
     Marked = after_mark(Consumer, Config),
@@ -119,7 +110,7 @@ totals(Config) ->
     [?assert(maps:get(Name, Later) - maps:get(Name, First) >= Least, {Name, First, Later})
      || {Name, Least} <- [{<<"gc_count">>, 200}, {<<"io_input">>, ?MB}, {<<"io_output">>, ?MB},
                           {<<"context_switches">>, 10}, {<<"reductions">>, 1000}]],
-    %% No total is ever less than before.
+    %% No total ever decreases.
     Samples = [values(Sample) || Sample <- samples(Consumer)],
     [?assertEqual(lists:sort(Values), Values)
      || Name <- maps:keys(First), Values <- [[maps:get(Name, Sample) || Sample <- Samples]]],
@@ -127,7 +118,7 @@ totals(Config) ->
 
 input(#{<<"io_input">> := Bytes}) -> Bytes.
 
-%% On the node: what Erlang says of the totals.
+%% On the node: Erlang's own totals.
 read() ->
     {Reductions, _} = erlang:statistics(reductions),
     {Switches, 0} = erlang:statistics(context_switches),
@@ -136,7 +127,7 @@ read() ->
     #{<<"reductions">> => Reductions, <<"context_switches">> => Switches, <<"gc_count">> => Count,
       <<"gc_reclaimed">> => Words, <<"io_input">> => Input, <<"io_output">> => Output}.
 
-%% On the node: a port whose program sends back what it gets, of a process that lives on.
+%% On the node: a port whose program echoes its input, owned by a permanent process.
 owned_port() ->
     Self = self(),
     Owner = spawn(fun() -> Self ! {self(), open_port({spawn, "cat"}, [binary])}, test_autotracer:sink() end),
@@ -146,7 +137,7 @@ after_mark(Consumer, Config) ->
     _ = call(Config, fun() -> made(1, 0) end),
     Tables = call(Config, fun() -> erlang:system_info(ets_count) end),
     IsMarked = fun(Sample) -> #{<<"ets_tables">> := Count} = values(Sample), Count >= Tables end,
-    %% From the end: an earlier sample may have tables that have gone.
+    %% Searches from the end, because an earlier sample may have tables that no longer exist.
     After = fun() -> lists:reverse(lists:takewhile(IsMarked, lists:reverse(samples(Consumer)))) end,
     test_wait:until("two samples after the mark", fun(Samples) -> length(Samples) >= 2 end, After),
     values(lists:nth(2, After())).
@@ -156,9 +147,7 @@ between(Before, Sample, After) ->
      || Name <- maps:keys(Before), Value <- [maps:get(Name, Sample)]].
 
 memory(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Quiet = [atom, code, ets],
     test_wait:until("the memory that Erlang says",
                     fun() ->
@@ -173,7 +162,7 @@ memory(Config) ->
     Keeper = call(Config, fun() ->
                                   spawn(fun() -> kept(binary:copy(<<"x">>, 55 * ?MB), lists:seq(1, 6 * ?MB)) end)
                           end),
-    %% By less than what is kept: other memory is freed meanwhile.
+    %% The growth may be less than the retained size, because other memory is freed meanwhile.
     test_wait:until("the memory has grown",
                     fun() ->
                             Grown = after_mark(Consumer, Config),
@@ -198,9 +187,7 @@ kept(Binary, List) ->
 
 %% More busy processes than schedulers: all schedulers are active, and the others wait.
 schedulers(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     Busy = call(Config, fun() -> [spawn(fun busy/0) || _ <- lists:seq(1, 100)] end),
     test_wait:until("the schedulers are active",
                     fun() ->
@@ -226,9 +213,7 @@ of_kind(Regex, Sample) ->
     [Value || {Name, Value} <- maps:to_list(Sample), re:run(Name, "^" ++ Regex ++ "$") =/= nomatch].
 
 dirty_schedulers(Config) ->
-    start([{interval, 10}, {sample_interval, 200}], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 200}], Config),
     [begin
          Count = call(Config, fun() -> erlang:system_info(Item) end),
          Pids = call(Config, fun() -> [spawn(fun() -> erts_debug:Function(wait, 3000) end)
@@ -289,7 +274,7 @@ at_intervals(Config) ->
     ?assert(2 * Samples >= Passed div 200, {Passed, Samples}),
     _ = test_bpftrace:stop_script(Consumer).
 
-%% A process that was held up does not make up for what it has left out.
+%% A delayed process does not catch up on the samples that it has missed.
 held_up(Config) ->
     start([{interval, 10}, {sample_interval, 200}], Config),
     Consumer = timed(Config),
@@ -305,7 +290,7 @@ held_up(Config) ->
     Gaps = lists:zipwith(fun(A, B) -> B - A end, lists:droplast(Times), tl(Times)),
     {_, [Longest | After]} = lists:splitwith(fun(Gap) -> Gap < 2000 end, Gaps),
     ?assert(Longest >= 2000),
-    %% The first one comes late, the next ones when they are due.
+    %% The first sample is late, the next ones are on time.
     ?assert(lists:sum(After) >= (length(After) - 1) * 180, Gaps),
     _ = test_bpftrace:stop_script(Consumer).
 
@@ -324,12 +309,10 @@ until_times(Count, Consumer) ->
 
 %% -- The process that samples --------------------------------------------------------------
 
-%% While all processes are traced, its work shows in no event. When it starts meanwhile, only its start
-%% shows: its link, its first turn, and the answer to its call that measures the schedulers.
+%% While all processes are traced, the sampler's work causes no event. If it starts meanwhile, only its start has
+%% events: its link, its first turn, and the answer to its call that measures the schedulers.
 no_trace_events(Config) ->
-    start([{interval, 10}, {sample_interval, 20}], Config),
-    Counters = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Counters = counting([{sample_interval, 20}], Config),
     until_sampled(2, Config),
     Probes = [process_scheduled, process_spawn, message_send, message_receive, process_link, gc_minor_start,
               gc_major_start],
@@ -358,7 +341,7 @@ no_trace_events(Config) ->
                           {process_link, 1}, {gc_minor_start, 0}, {gc_major_start, 0}]],
     _ = test_bpftrace:stop(Counters).
 
-%% A node that does not know its memory: the other counters are sampled.
+%% On a node that does not know its memory, the other counters are sampled.
 without_memory(Config) ->
     Node = test_node:start(#{args => ["+Mea", "min"]}),
     Values = test_node:call(Node, fun() ->
@@ -394,7 +377,7 @@ switched_on_and_off(Config) ->
                           {fun() -> application:stop(dyntrace) end, fun() -> ok end}]],
     _ = test_bpftrace:stop(Consumer).
 
-%% Whoever is killed, one process samples afterwards.
+%% Whichever process is killed, one process samples afterwards.
 killed(Config) ->
     start([{interval, 10}, {sample_interval, 20}], Config),
     Consumer = attach([vm_counter], Config),
@@ -411,7 +394,7 @@ killed(Config) ->
     until_not_measuring(Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% The time of the schedulers is measured until nobody wants it.
+%% The scheduler times are measured as long as any process needs them.
 others_measure_schedulers(Config) ->
     start([{interval, 10}, {sample_interval, 20}], Config),
     Other = call(Config, fun() ->
@@ -430,7 +413,7 @@ others_measure_schedulers(Config) ->
     call(Config, fun() -> Other ! stop end),
     until_not_measuring(Config).
 
-%% The greatest value of the field, and names of any length.
+%% The largest value of the field, and names of any length.
 large_values(Config) ->
     Consumer = attach([vm_counter], Config),
     Values = [(1 bsl 63) - 1, -(1 bsl 63), 0],
@@ -449,9 +432,9 @@ until_measuring(Count, Config) ->
                     fun() -> state(Config) end).
 
 until_not_measuring(Config) ->
-    test_wait:until("nobody samples", {[], false}, fun() -> state(Config) end).
+    test_wait:until("no process takes samples", {[], false}, fun() -> state(Config) end).
 
-%% The processes that sample, and whether the VM measures the time of the schedulers.
+%% The sampling processes, and whether the VM measures the scheduler times.
 state(Config) ->
     call(Config, fun() -> {samplers(), erlang:statistics(scheduler_wall_time) =/= undefined} end).
 
@@ -461,22 +444,28 @@ samplers() ->
 
 %% -- Samples -------------------------------------------------------------------------------
 
-%% Attaches, calls Fun, and returns the whole samples with utilization that came then.
+%% Attaches, calls Fun, and returns the complete samples with utilization that arrived meanwhile.
 sampled(Env, Fun, Config) ->
-    start([{interval, 10}, {sample_interval, 100} | Env], Config),
-    Consumer = attach([vm_counter], Config),
-    until_following(sources, [counters], Config),
+    Consumer = counting([{sample_interval, 100} | Env], Config),
     Fun(Consumer),
     _ = samples(Consumer),
     by_sample(test_bpftrace:stop(Consumer)).
 
-%% All whole samples of the consumer, without the first one; at least one.
+%% Starts the application, and attaches to the counters.
+counting(Env, Config) ->
+    start([{interval, 10} | Env], Config),
+    Consumer = attach([vm_counter], Config),
+    until_following(sources, [counters], Config),
+    Consumer.
+
+%% All complete samples of the consumer except the first one; at least one.
 samples(Consumer) ->
     Samples = fun() -> by_sample(test_bpftrace:events(Consumer)) end,
     test_wait:until("two samples", fun(Whole) -> length(Whole) >= 2 end, Samples),
     Samples().
 
-%% The events by sample. Neither the first one, which has no utilization, nor the last one, which may go on.
+%% The events grouped by sample, without the first sample, which has no utilization, and the last one, which may be
+%% incomplete.
 by_sample(Events) ->
     case split([Event || Event = {vm_counter, _} <- Events], []) of
         [_, _ | _] = Samples -> tl(lists:droplast(Samples));

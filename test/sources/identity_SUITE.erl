@@ -1,33 +1,29 @@
-%% Who the processes, ports and nodes are: the events of spawns and opened ports, and dumps. Values are compared with
-%% Erlang's own answers.
+%% The identities of processes, ports and nodes: the events of spawns and opened ports, and dumps. Values are compared
+%% with Erlang's own.
 -module(identity_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, asking/1, call/2, until_following/3, until_worker_after/2]).
 
 -define(PROBES, [process_identity, port_identity, node_identity, dump_start, dump_end]).
 
-%% A pid of no process.
--define(NOBODY, [<<"<0.32767.8191>">>, <<"<0.268435455.4294967295>">>]).
+%% Pids that belong to no process.
+-define(NO_PIDS, [<<"<0.32767.8191>">>, <<"<0.268435455.4294967295>">>]).
 
 suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
     [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
-     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, nobody_listens,
+     labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, no_consumer,
      second_session, second_tracer, tracers_in_the_row, row_alone, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
      worker_killed, dumper_killed, attach_cycles].
 
 %% -- Processes -------------------------------------------------------------------------------
 
-%% The initial call is told by the arguments of the spawn.
+%% The initial call comes from the arguments of the spawn.
 spawned_processes(Config) ->
     start([{interval, 10}], Config),
     ok = call(Config, fun silent/0),
@@ -119,7 +115,7 @@ hostile() ->
              {'Elixir.\x{e9}\x{3b1}', '\'Elixir.A\'', [],
               <<"\x{e9}\x{3b1}.'\\'Elixir.A\\''/0"/utf8>>}]].
 
-%% All processes of the node, in the dump that is made when the consumer attaches.
+%% The dump that is made when the consumer attaches contains all processes of the node.
 processes_in_a_dump(Config) ->
     start([{interval, 10}], Config),
     ok = call(Config, fun silent/0),
@@ -128,13 +124,13 @@ processes_in_a_dump(Config) ->
     Expected = call(Config, fun identities/0),
     ?assertEqual([], [Pid || Pid <- Spawned, not is_map_key(test_cases:text(Pid), Expected)]),
     ?assertMatch(#{initial := <<"Shop.Cart.init/1">>}, maps:get(test_cases:text(lists:nth(10, Spawned)), Expected)),
-    until_told(Expected, fun() -> told(Consumer) end),
+    until_reported(Expected, fun() -> reported(Consumer) end),
     {dump_end, #{processes := Count}} = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
     _ = test_bpftrace:stop(Consumer),
     ?assert(Count >= maps:size(Expected), {Count, Expected}),
     until_following(sources, [], Config).
 
-%% Names alone: no trace flag is set for their consumer.
+%% A consumer of names alone sets no trace flag.
 without_flags(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([process_named, dump_end], Config),
@@ -147,21 +143,21 @@ without_flags(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config).
 
-until_told(Expected, Told) ->
-    test_wait:until("each process is told", #{},
+until_reported(Expected, Reported) ->
+    test_wait:until("each process is reported", #{},
                     fun() ->
-                            Now = Told(),
+                            Now = Reported(),
                             maps:filter(fun(Pid, Identity) -> maps:get(Pid, Now, none) =/= Identity end, Expected)
                     end).
 
 %% The last identity of each process.
-told(Consumer) ->
+reported(Consumer) ->
     last(test_bpftrace:events(Consumer)).
 
 last(Events) ->
     maps:from_list([{Pid, Event} || {process_identity, Event = #{pid := Pid}} <- Events]).
 
-%% On the node: what Erlang says of each process, those of the application left out.
+%% On the node: Erlang's data about each process, except those of the application.
 identities() ->
     Worker = whereis(dyntrace_autotracer),
     maps:from_list([{test_cases:text(Pid), identity(Pid, Parent)}
@@ -175,7 +171,7 @@ above(Parent) -> [Above || {parent, Above} <- [process_info(Parent, parent)]].
 identity(Pid, Parent) ->
     {initial_call, Call} = process_info(Pid, initial_call),
     {dictionary, Noted} = process_info(Pid, dictionary),
-    %% From OTP 27 on, all processes are asked for what they have noted.
+    %% In OTP 27 and later, the notes of all processes are read.
     Initial = case element(1, Call) =:= proc_lib
                   orelse lists:keymember('$initial_call', 1, Noted) andalso test_trace:has_sessions() of
                   true -> proc_lib:translate_initial_call(Pid);
@@ -203,7 +199,7 @@ label(Pid) ->
         Label -> test_cases:text_of(Label)
     end.
 
-%% Of processes that proc_lib has spawned, and of others.
+%% Labels of processes spawned by proc_lib, and of others.
 labels(Config) ->
     case call(Config, fun() -> erlang:function_exported(proc_lib, set_label, 1) end) of
         false ->
@@ -222,13 +218,13 @@ labels(Config) ->
                                            [receive {Pid, labeled} -> test_cases:text(Pid) end || Pid <- Pids]
                                    end),
             Consumer = attach([process_identity], Config),
-            until_told(maps:with(Labeled, call(Config, fun identities/0)), fun() -> told(Consumer) end),
+            until_reported(maps:with(Labeled, call(Config, fun identities/0)), fun() -> reported(Consumer) end),
             ?assertEqual([<<"{cart,[4711]}">>],
-                         lists:usort([maps:get(label, maps:get(Pid, told(Consumer))) || Pid <- Labeled])),
+                         lists:usort([maps:get(label, maps:get(Pid, reported(Consumer))) || Pid <- Labeled])),
             _ = test_bpftrace:stop(Consumer)
     end.
 
-%% What programs note in the dictionaries of their processes: the first of the configured keys.
+%% Notes of programs in the dictionaries of their processes: the first configured key that is present counts.
 noted_labels(Config) ->
     start([{interval, 10}, {label_keys, [first_key, process_name]}], Config),
     Queue = {rabbit_amqqueue_process, {resource, <<"/">>, queue, <<"orders">>}},
@@ -237,8 +233,8 @@ noted_labels(Config) ->
              {'', [{other_key, Queue}]}],
     Expected = call(Config, fun() -> [{test_cases:text(noting(Notes)), Label} || {Label, Notes} <- Noted] end),
     Consumer = attach([process_identity], Config),
-    until_told(maps:from_list([{Pid, label_text(Label)} || {Pid, Label} <- Expected]),
-               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    until_reported(maps:from_list([{Pid, label_text(Label)} || {Pid, Label} <- Expected]),
+                   fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end),
     _ = test_bpftrace:stop(Consumer).
 
 label_text('') -> <<>>;
@@ -254,14 +250,14 @@ noting(Notes) ->
                          end),
     receive {Pid, noted} -> Pid end.
 
-%% The process with the largest heap is not the one without a name.
+%% The process with the largest heap also has its label.
 fat_processes(Config) ->
     start([{interval, 10}], Config),
     Pids = call(Config, fun() -> [test_cases:text(fat(Words, N)) || {N, Words} <- [{1, 3000000}, {2, 5000000}, {3, 10}]]
                         end),
     Consumer = attach([process_identity], Config),
-    until_told(maps:from_list(lists:zip(Pids, [<<"{fat,1}">>, <<"{fat,2}">>, <<"{fat,3}">>])),
-               fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end),
+    until_reported(maps:from_list(lists:zip(Pids, [<<"{fat,1}">>, <<"{fat,2}">>, <<"{fat,3}">>])),
+                   fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.
@@ -276,7 +272,7 @@ fat(Words, N) ->
                          end),
     receive {Pid, fat} -> Pid end.
 
-%% Whatever stands there: the dump ends, with a label of each.
+%% The dump ends, and each process has a label, regardless of what the notes contain.
 hostile_notes(Config) ->
     start([{interval, 10}], Config),
     Notes = [fun() -> lists:seq(1, 1000000) end, fun() -> deep(30000) end, fun() -> [a | b] end,
@@ -285,7 +281,9 @@ hostile_notes(Config) ->
              fun() -> 1 bsl 100000 end, fun() -> "\e[31m\n\0" end],
     Pids = call(Config, fun() -> [test_cases:text(noting([{process_name, Note()}])) || Note <- Notes] end),
     Consumer = attach([process_identity, dump_end], Config),
-    Labels = fun() -> [Label || Pid <- Pids, #{label := Label} <- [maps:get(Pid, told(Consumer), #{})], Label =/= <<>>]
+    Labels = fun() ->
+                     [Label || Pid <- Pids, #{label := Label} <- [maps:get(Pid, reported(Consumer), #{})],
+                               Label =/= <<>>]
              end,
     test_wait:until("all have labels", length(Pids), fun() -> length(Labels()) end),
     _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
@@ -297,7 +295,8 @@ hostile_notes(Config) ->
 deep(0) -> [];
 deep(N) -> {N, deep(N - 1)}.
 
-%% A function of the program knows what processes are whose dictionaries do not tell it. Bounded texts, in one event.
+%% A function of the program returns the labels of processes whose dictionaries do not have them. Texts are bounded, and
+%% all arrive in one event.
 labels_of_a_function(Config) ->
     start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
     Texts = [{"queue orders", <<"\"queue orders\"">>}, {<<"queue bills">>, <<"\"queue bills\"">>},
@@ -313,11 +312,11 @@ labels_of_a_function(Config) ->
                                                                 [Shown || {_, Shown} <- Texts])])
                             end),
     Consumer = attach([process_identity], Config),
-    Labels = fun() -> maps:map(fun(_, #{label := Label}) -> Label end, told(Consumer)) end,
-    until_told(Expected, Labels),
+    Labels = fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end,
+    until_reported(Expected, Labels),
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: Labels is what the function returns, or a fun that it calls.
+%% On the node: Labels is the result of the function, or a fun that it calls.
 given(Labels) ->
     persistent_term:put(?MODULE, Labels).
 
@@ -327,7 +326,8 @@ given_labels() ->
         Labels -> Labels
     end.
 
-%% Whatever it does, the dumps go on, and info() says what is wrong. It is not called twice at once.
+%% Dumps continue regardless of what the function does, and info() reports the error. Two calls never run at the same
+%% time.
 function_of_labels_fails(Config) ->
     start([{interval, 10}, {labels, {?MODULE, given_labels}}], Config),
     call(Config, fun() -> persistent_term:put(calls, counters:new(1, [])) end),
@@ -351,7 +351,7 @@ function_of_labels_fails(Config) ->
     ?assertEqual(1, call(Config, fun() -> counters:get(persistent_term:get(calls), 1) end)),
     _ = test_bpftrace:stop(Consumer).
 
-%% After a dump. On a loaded machine, a function that needs much memory may first take too long.
+%% After a dump. On a loaded machine, a function that needs much memory may at first take too long.
 until_reported(Why, Ends, Config) ->
     #{withheld := Before} = test_autotracer:following(Config),
     Dumps = Ends(),
@@ -368,7 +368,7 @@ until_reported(Why, Ends, Config) ->
 
 %% -- Ports -----------------------------------------------------------------------------------
 
-%% Ports that were there before, a program among them; then one that is opened, which the next dump completes.
+%% Existing ports, including a program; then a new port, which the next dump completes.
 ports(Config) ->
     start([{interval, 10}], Config),
     Before = call(Config, fun() -> kept(fun() -> open_port({spawn_executable, "/bin/cat"}, []) end) end),
@@ -378,26 +378,26 @@ ports(Config) ->
     ?assertEqual([], [Port || Port <- [Before, Socket], not is_map_key(test_cases:text(Port), Expected)]),
     #{os_pid := Program} = maps:get(test_cases:text(Before), Expected),
     ?assert(Program > 0),
-    until_told(Expected, fun() -> told_ports(Consumer) end),
+    until_reported(Expected, fun() -> reported_ports(Consumer) end),
     until_following(ports, [ports], Config),
     New = call(Config, fun() -> kept(fun() -> open_port({spawn_executable, "/bin/cat"}, []) end) end),
     Completed = maps:get(test_cases:text(New), call(Config, fun port_identities/0)),
-    until_told(#{test_cases:text(New) => Completed#{os_pid := 0}}, fun() -> told_ports(Consumer) end),
+    until_reported(#{test_cases:text(New) => Completed#{os_pid := 0}}, fun() -> reported_ports(Consumer) end),
     ok = call(Config, fun dyntrace:dump/0),
-    until_told(#{test_cases:text(New) => Completed}, fun() -> told_ports(Consumer) end),
+    until_reported(#{test_cases:text(New) => Completed}, fun() -> reported_ports(Consumer) end),
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: a process that opens a port and keeps it.
+%% On the node: a process that opens a port and keeps it open.
 kept(Open) ->
     Self = self(),
     Pid = spawn(fun() -> Self ! {self(), Open()}, sleep() end),
     receive {Pid, Port} -> Port end.
 
-told_ports(Consumer) ->
+reported_ports(Consumer) ->
     maps:from_list([{Port, Event} || {port_identity, Event = #{port := Port}} <- test_bpftrace:events(Consumer)]).
 
-%% Both ends of a connection, a listener and sockets of the other kinds. What is accepted and connected after the dump
-%% is told, too.
+%% Both ends of a connection, a listener and sockets of other kinds. Connections that are accepted or opened after the
+%% dump are reported, too.
 sockets(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([port_identity], Config),
@@ -405,20 +405,20 @@ sockets(Config) ->
     Expected = call(Config, fun() -> [kept(fun() -> sockets_of(Kind) end) || Kind <- [v4, v6, unix, udp]]
                             end),
     Names = maps:from_list([{test_cases:text(Port), Name} || {Port, Name} <- lists:append(Expected)]),
-    until_told(Names, fun() -> names(Consumer) end),
+    until_reported(Names, fun() -> names(Consumer) end),
     ?assertEqual([], [Name || Name <- maps:values(Names), byte_size(Name) > 63]),
     _ = test_bpftrace:stop(Consumer).
 
 names(Consumer) ->
-    maps:map(fun(_, #{name := Name}) -> Name end, told_ports(Consumer)).
+    maps:map(fun(_, #{name := Name}) -> Name end, reported_ports(Consumer)).
 
-%% On the node: ports with the names that they must have.
+%% On the node: ports with their expected names.
 sockets_of(udp) ->
     {ok, S} = gen_udp:open(0, [{ip, {127, 0, 0, 1}}]),
     {ok, Number} = inet:port(S),
     [{S, text("udp_inet 127.0.0.1:~b", [Number])}];
 sockets_of(unix) ->
-    %% Longer than is shown. Of such a path the system takes 107 bytes.
+    %% The path is longer than the shown text. The system allows 107 bytes of it.
     Path = lists:flatten(["/tmp/dyntrace-", os:getpid(), lists:duplicate(60, $s)]),
     {Listener, Client, Accepted} = connected({local, Path}, 0, [local]),
     ok = file:delete(Path),
@@ -453,7 +453,7 @@ addresses_are_contents(Config) ->
     start([{interval, 10}, {text, shape}], Config),
     Socket = call(Config, fun() -> kept(fun() -> {ok, S} = gen_udp:open(0), S end) end),
     Consumer = attach([port_identity], Config),
-    until_told(#{test_cases:text(Socket) => <<"udp_inet">>}, fun() -> names(Consumer) end),
+    until_reported(#{test_cases:text(Socket) => <<"udp_inet">>}, fun() -> names(Consumer) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.
@@ -494,21 +494,22 @@ nodes(Ours, Visible, Hidden, Later, Config) ->
     start([{interval, 10}], Config),
     [true = call(Config, fun() -> net_kernel:connect_node(Node) end) || Node <- ['b@127.0.0.1', 'c@127.0.0.1']],
     Consumer = attach([node_identity], Config),
-    Told = fun() -> maps:from_list([{Node, Event} || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
-           end,
+    Reported = fun() ->
+                       maps:from_list([{Node, Event} || {_, Event = #{node := Node}} <- test_bpftrace:events(Consumer)])
+               end,
     Expected = [node_identity('a@127.0.0.1', Ours, Config), node_identity('b@127.0.0.1', Visible, Config),
                 node_identity('c@127.0.0.1', Hidden, Config)],
-    until_told(maps:from_list(Expected), Told),
+    until_reported(maps:from_list(Expected), Reported),
     true = call(Config, fun() -> net_kernel:connect_node('d@127.0.0.1') end),
-    until_told(maps:from_list([node_identity('d@127.0.0.1', Later, Config)]), Told),
-    %% Each connection is asked once.
+    until_reported(maps:from_list([node_identity('d@127.0.0.1', Later, Config)]), Reported),
+    %% Each connection is asked only once.
     Asked = length(test_bpftrace:events(Consumer)),
     ok = call(Config, fun dyntrace:dump/0),
     test_wait:until("another dump", Asked + 4, fun() -> length(test_bpftrace:events(Consumer)) end),
     ?assertEqual([], [Event || {_, Event = #{otp := <<>>}} <- lists:nthtail(Asked, test_bpftrace:events(Consumer))]),
     _ = test_bpftrace:stop(Consumer).
 
-%% The number before the first dot of a pid of that node.
+%% The number before the first dot in pids of that node.
 node_identity(Name, Node, Config) ->
     Pid = call(Config, fun() -> test_cases:text(rpc:call(Name, erlang, whereis, [init])) end),
     {match, [Prefix]} = re:run(Pid, "^<(\\d+)\\.", [{capture, all_but_first, binary}]),
@@ -518,7 +519,7 @@ node_identity(Name, Node, Config) ->
 
 %% -- Dumps -------------------------------------------------------------------------------------
 
-nobody_listens(Config) ->
+no_consumer(Config) ->
     ?assertEqual({error, not_started}, call(Config, fun dyntrace:dump/0)),
     start([{interval, 10}], Config),
     ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
@@ -526,7 +527,8 @@ nobody_listens(Config) ->
     ?assertEqual(ok, call(Config, fun dyntrace:dump/0)),
     ?assertEqual(off, test_autotracer:following(Config)).
 
-%% Each session of LTTng gets a dump, though the first one has enabled the probes already. One that ends makes none.
+%% Each LTTng session gets a dump, although the first one has already enabled the probes. The end of a session causes no
+%% dump.
 second_session(Config) ->
     with_lttng(fun(Daemon) ->
                        start([{interval, 10}], Config),
@@ -542,33 +544,34 @@ second_session(Config) ->
                        [begin
                             Events = test_lttng:stop(Session),
                             ok = whole(Events),
-                            Told = last(Events),
-                            ?assertEqual([], [{Identity, maps:get(Pid, Told, none)}
+                            Reported = last(Events),
+                            ?assertEqual([], [{Identity, maps:get(Pid, Reported, none)}
                                               || {Pid, Identity} <- maps:to_list(Expected),
-                                                 maps:get(Pid, Told, none) =/= Identity])
+                                                 maps:get(Pid, Reported, none) =/= Identity])
                         end || Session <- [Second, First]],
                        until_following(sources, [], Config)
                end, Config).
 
-%% The second bpftrace raises a counter that is not zero.
+%% The second bpftrace increments a counter that is not zero.
 second_tracer(Config) ->
     start([{interval, 10}], Config),
     First = attach([process_identity], Config),
     until_dumps(1, Config),
     Before = dumps(Config),
-    %% The probe that the node sees is attached last, as in each program that prints names.
+    %% The probe that the node checks is attached last, as in each program that prints names.
     Second = attach([dump_end, process_identity], Config),
     until_dumps(Before + 1, Config),
     Expected = call(Config, fun identities/0),
-    until_told(Expected, fun() -> told(Second) end),
+    until_reported(Expected, fun() -> reported(Second) end),
     _ = test_bpftrace:stop(First),
     until_consumers([{process_identity, 1}, {dump_end, 1}], Config),
     ?assertEqual(Before + 1, dumps(Config)),
     _ = test_bpftrace:stop(Second),
     until_following(sources, [], Config).
 
-%% Tracers of the same probes: the kernel counts the places of the first one, and that of each in the row. Each is told
-%% all names. Those before are told them again, between the start and the end of a dump, and nothing else.
+%% Tracers of the same probes: the kernel counts only the first one at shared places, and each tracer at its probe of
+%% the array. Each tracer gets all names. Tracers that attached before get them again, between the start and the end of
+%% a dump, and nothing else.
 tracers_in_the_row(Config) ->
     start([{interval, 10}], Config),
     Probes = [process_identity, port_identity, dump_start, dump_end],
@@ -576,16 +579,16 @@ tracers_in_the_row(Config) ->
                                   Dumps = dumps(Config),
                                   Consumer = attach([Wanted | Probes], Config),
                                   until_dumps(Dumps + 1, Config),
-                                  until_told(call(Config, fun identities/0), fun() -> told(Consumer) end),
+                                  until_reported(call(Config, fun identities/0), fun() -> reported(Consumer) end),
                                   Before ++ [Consumer]
                           end, [], [dump_wanted, dump_wanted1, dump_wanted29]),
     ?assertEqual([0, 1, 29], asking(Config)),
-    %% The first one attaches its probes one by one.
+    %% The first tracer attaches its probes one by one.
     ?assert(dumps(Config) =< 4, dumps(Config)),
     until_idle(Config),
     _ = [ok = whole(lists:dropwhile(fun({Probe, _}) -> Probe =/= dump_start end, test_bpftrace:events(Tracer)))
          || Tracer <- Tracers],
-    %% One that detaches asks nobody, and its place is free for the next one.
+    %% A tracer that detaches causes no dump, and its probe is free for the next one.
     Dumps = dumps(Config),
     _ = test_bpftrace:stop(lists:nth(2, Tracers)),
     test_wait:until("it has detached", [0, 29], fun() -> asking(Config) end),
@@ -593,11 +596,11 @@ tracers_in_the_row(Config) ->
     ?assertEqual(Dumps, dumps(Config)),
     Next = attach([dump_wanted1 | Probes], Config),
     until_dumps(Dumps + 1, Config),
-    until_told(call(Config, fun identities/0), fun() -> told(Next) end),
+    until_reported(call(Config, fun identities/0), fun() -> reported(Next) end),
     _ = [test_bpftrace:stop(Tracer) || Tracer <- [Next | Tracers], Tracer =/= lists:nth(2, Tracers)],
     until_following(sources, [], Config).
 
-%% Returns after two polls that have begun later: each starts a timer.
+%% Returns after two polls that began after the call: each starts a timer.
 polled(Config) ->
     [begin
          Before = call(Config, fun worker/0),
@@ -608,7 +611,7 @@ polled(Config) ->
 %% On the node.
 worker() -> sys:get_state(dyntrace_autotracer).
 
-%% A tracer that wants nothing but a dump makes none: nothing is traced or observed for it, and it is shown.
+%% A tracer that attaches only to a dump probe causes no dump: nothing is traced or observed for it, but it is listed.
 row_alone(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([dump_wanted7], Config),
@@ -621,7 +624,7 @@ row_alone(Config) ->
     ?assertEqual({0, []}, {dumps(Config), call(Config, fun dumpers/0)}),
     ?assertEqual([], test_bpftrace:stop(Consumer)).
 
-%% Sessions that attach during a dump share the next one, and each is told who the processes are.
+%% Sessions that attach during a dump share the next one, and each gets the identities of all processes.
 storm_of_attaches(Config) ->
     with_lttng(fun(Daemon) ->
                        start([{interval, 10}], Config),
@@ -634,17 +637,18 @@ storm_of_attaches(Config) ->
                        true = call(Config, fun() -> exit(Suspender, kill) end),
                        until_dumps(Before + 1, Config),
                        [begin
-                            Told = last(test_lttng:stop(Session)),
+                            Reported = last(test_lttng:stop(Session)),
                             ?assertEqual(#{}, maps:filter(fun(Pid, Identity) ->
-                                                                  maps:get(Pid, Told, none) =/= Identity
+                                                                  maps:get(Pid, Reported, none) =/= Identity
                                                           end, Expected))
                         end || Session <- [First | Sessions]],
-                       %% The first one that attached, those of its dump, and what had just attached then.
+                       %% One dump for the first session, one for those that attached during it, and one for those that
+                       %% had just attached by then.
                        ?assert(dumps(Config) =< Before + 3),
                        until_following(sources, [], Config)
                end, Config).
 
-%% On the node: suspends the dumper as long as it lives.
+%% On the node: suspends the dumper as long as it exists.
 suspender() ->
     Self = self(),
     Suspender = spawn(fun() ->
@@ -653,7 +657,7 @@ suspender() ->
                       end),
     receive {Suspender, [true]} -> Suspender end.
 
-%% Returns when at least so many dumps are over.
+%% Returns when at least that many dumps are complete.
 until_dumps(Count, Config) ->
     ok = test_wait:until("dumps", fun() -> dumps(Config) >= Count end),
     until_idle(Config).
@@ -662,7 +666,7 @@ until_consumers(Expected, Config) ->
     test_wait:until("consumers", lists:sort(Expected),
                     fun() -> call(Config, fun() -> consumers(?PROBES) end) end).
 
-%% On the node: how many consumers each of these probes has, without those that have none.
+%% On the node: the number of consumers of each probe, without probes that have none.
 consumers(Probes) ->
     Ids = dyntrace:consumers(Probes),
     ?assertEqual(length(Ids), length(lists:usort(Ids))),
@@ -679,7 +683,7 @@ with_lttng(Fun, Config) ->
         test_lttng:stop_daemon(Daemon)
     end.
 
-%% Returns when a dump is over and all processes have answered.
+%% Returns when a dump is complete and all processes have answered.
 session(Daemon, Config) ->
     Session = test_lttng:start(Daemon, ?PROBES),
     until_following(sources, [identities], Config),
@@ -689,7 +693,7 @@ session(Daemon, Config) ->
 until_idle(Config) ->
     test_wait:until("the dumper is idle", fun() -> call(Config, fun is_idle/0) end).
 
-%% On the node: a dumper hibernates when a dump is over and all processes have answered.
+%% On the node: a dumper hibernates when a dump is complete and all processes have answered.
 is_idle() ->
     Dumpers = dumpers(),
     dyntrace_settings:get(dumps, 0) > 0 andalso Dumpers =/= []
@@ -703,13 +707,13 @@ dumpers() ->
 dumps(Config) ->
     call(Config, fun() -> dyntrace_settings:get(dumps, 0) end).
 
-%% Starts and ends alternate, and a dump has the processes that it counts.
+%% Starts and ends alternate, and a dump has as many processes as it says.
 whole(Events) ->
     whole(Events, none).
 
 whole([{dump_start, #{id := Id}} | Events], none) -> whole(Events, {Id, 0});
 whole([{process_identity, _} | Events], {Id, Count}) -> whole(Events, {Id, Count + 1});
-whole([{dump_end, #{id := Id, processes := Count}} | Events], {Id, Told}) when Told >= Count -> whole(Events, none);
+whole([{dump_end, #{id := Id, processes := Count}} | Events], {Id, Seen}) when Seen >= Count -> whole(Events, none);
 whole([{Probe, _} | Events], State) when Probe =/= dump_start, Probe =/= dump_end -> whole(Events, State);
 whole([], none) -> ok.
 
@@ -729,8 +733,8 @@ every_second(Config) ->
     ok = call(Config, fun dyntrace:dump/0),
     ?assertEqual(Dumps, dumps(Config)).
 
-%% Any number of requests during a dump makes one more. The dumper finds them all behind the first one. The consumer is
-%% there before the application: so that makes one dump for all its probes.
+%% Any number of requests during a dump causes one more dump, because the dumper finds all of them queued behind the
+%% first one. The consumer attaches before the application starts, which causes one dump for all its probes.
 dump_during_a_dump(Config) ->
     Consumer = attach(?PROBES, Config),
     start([{interval, 10}], Config),
@@ -742,7 +746,7 @@ dump_during_a_dump(Config) ->
                          [Dumper] = dumpers(),
                          true = erlang:suspend_process(Dumper),
                          [ok = dyntrace:dump() || _ <- lists:seq(1, 101)],
-                         %% When it answers, it has handed them over.
+                         %% When the worker answers, it has passed the requests on.
                          _ = sys:get_state(dyntrace_autotracer),
                          true = erlang:resume_process(Dumper)
                  end),
@@ -756,7 +760,7 @@ dump_during_a_dump(Config) ->
                     end),
     ok = whole(test_bpftrace:stop(Consumer)).
 
-%% A dump takes nothing from the budget, and goes on while tracing pauses.
+%% A dump does not use the budget, and continues while tracing pauses.
 budget_is_spent(Config) ->
     start([{interval, 10}, {budget, 10}], Config),
     ok = call(Config, fun silent/0),
@@ -766,14 +770,14 @@ budget_is_spent(Config) ->
     call(Config, fun() -> spawn(fun() -> test_autotracer:flood(spawn(fun test_autotracer:sink/0)) end) end),
     test_wait:until("a pause", fun(Pauses) -> Pauses > 0 end,
                     fun() -> maps:get(pauses, test_autotracer:following(Config)) end),
-    until_told(Expected, fun() -> told(Consumer) end),
+    until_reported(Expected, fun() -> reported(Consumer) end),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- What a dump does to processes ---------------------------------------------------------------
 
-%% They are asked once. After that they still hibernate, with the same heap; the next dumps do not wake them.
+%% Processes are asked once. After that they still hibernate, with the same heap; later dumps do not wake them.
 hibernating_processes(Config) ->
-    start([{interval, 10}, {processes, [test_nobody]}], Config),
+    start([{interval, 10}, {processes, [test_absent]}], Config),
     Pids = call(Config, fun() -> [proc_lib:spawn(?MODULE, hibernated, []) || _ <- lists:seq(1, 100)] end),
     Hibernate = fun() -> [Pid || Pid <- Pids, process_info(Pid, current_function) =/=
                                      {current_function, {erlang, hibernate, 3}}] end,
@@ -783,7 +787,7 @@ hibernating_processes(Config) ->
     Consumer = attach(?PROBES, Config),
     Expected = call(Config, fun() -> maps:with([test_cases:text(Pid) || Pid <- Pids], identities()) end),
     ?assertEqual(100, maps:size(Expected)),
-    until_told(Expected, fun() -> told(Consumer) end),
+    until_reported(Expected, fun() -> reported(Consumer) end),
     until_idle(Config),
     ?assertEqual(Before, call(Config, Heaps)),
     Woken = call(Config, fun() -> woken_by_dump(Pids) end),
@@ -808,14 +812,14 @@ woken_by_dump(Pids) ->
     [erlang:trace(Pid, false, [running]) || Pid <- Pids],
     Woken.
 
-%% They run a moment longer for who has asked them just before.
+%% After answering, the processes run a moment longer.
 until_quiet() ->
     receive {trace, _, _, _} -> until_quiet() after 100 -> ok end.
 
 scheduled() ->
     receive {trace, Pid, in, _} -> [Pid | scheduled()]; {trace, _, out, _} -> scheduled() after 0 -> [] end.
 
-%% A node under load that was never dumped: each process of the trace has a name, unless it ends before the dump.
+%% A node under load that has not had a dump: each process in the trace has a name, unless it ends before the dump.
 recorded_from_the_middle(Config) ->
     with_lttng(fun(Daemon) ->
                        call(Config, fun() ->
@@ -835,7 +839,7 @@ recorded_from_the_middle(Config) ->
                        Seen = lists:usort([Pid || {Probe, Event} <- Events, not lists:member(Probe, ?PROBES),
                                                   Pid = <<"<0.", _/binary>> <- maps:values(Event)]),
                        ?assert(length(Seen) > 100),
-                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ ?NOBODY))
+                       ?assertEqual([], Seen -- (maps:keys(last(Events)) ++ exited_during_a_dump(Events) ++ ?NO_PIDS))
                end, Config).
 
 exited_during_a_dump(Events) ->
@@ -846,7 +850,7 @@ exited_during_a_dump(Events) ->
                               end, {0, []}, Events),
     Exited.
 
-%% -- What is left --------------------------------------------------------------------------------
+%% -- Leftovers ------------------------------------------------------------------------------------
 
 consumer_killed(Config) ->
     start([{interval, 10}], Config),
@@ -864,7 +868,7 @@ many() ->
     _ = [spawn_link(?MODULE, sleep, []) || _ <- lists:seq(1, 500)],
     sleep().
 
-%% On the node: what a dumper could leave.
+%% On the node: everything that a dumper could leave behind.
 left() ->
     #{processes => erlang:system_info(process_count), tables => length(ets:all()), ports => length(erlang:ports()),
       links => case whereis(dyntrace_autotracer) of
@@ -872,7 +876,7 @@ left() ->
                    Worker -> length(element(2, process_info(Worker, links)))
                end}.
 
-%% A process that is linked to the worker learns the layout of the VM when it starts.
+%% A process that is linked to the worker determines the VM's layout when it starts.
 left_at_first(Config) ->
     test_wait:until("it has learned", 1, fun() -> maps:get(links, call(Config, fun left/0)) end),
     call(Config, fun left/0).

@@ -1,13 +1,9 @@
-%% The probe log: its values against what logger's own formatter makes, its limits, and the handler.
+%% The probe log: its values compared with the output of logger's own formatter, its limits, and the handler.
 -module(log_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
--import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3, until_worker_after/2]).
+-import(test_autotracer, [start/2, attach/2, following/1, call/2, until_following/3]).
 
 -define(FLOOD, 100000).
 
@@ -21,7 +17,7 @@ all() ->
 
 %% -- Values --------------------------------------------------------------------------------
 
-%% On the node: events of all kinds, and what the default handler's formatter makes of each.
+%% On the node: events of all kinds, and how the default handler's formatter shows each.
 logged_values() ->
     Report = #{what => started, items => [1, two, "three"]},
     One = fun(#{what := What}) -> {"it has ~p", [What]} end,
@@ -51,8 +47,7 @@ formatted(Level, Message, Meta) ->
                                                            chars_limit => 1100})).
 
 values(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     {Pid, Expected} = call(Config, fun() -> {test_cases:text(self()), logged_values()} end),
     Logged = [{log, #{pid => Pid, level => Level, text => Text}} || {Level, Text} <- Expected],
     test_wait:until("the events", Logged,
@@ -61,10 +56,9 @@ values(Config) ->
     ?assertMatch({_, #{text := <<"straße, and more"/utf8>>}}, lists:nth(2, Logged)),
     _ = test_bpftrace:stop(Consumer).
 
-%% Events that no formatter expects fire, in bounded time, and the handler stays.
+%% Events that no formatter expects still fire, in bounded time, and the handler stays.
 hostile(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     Took = call(Config, fun() ->
                                 {ok, #{config := Handler}} = logger:get_handler_config(dyntrace),
                                 [element(1, timer:tc(fun() ->
@@ -73,7 +67,7 @@ hostile(Config) ->
                                                                                    #{config => Handler})
                                                      end)) || {Message, Meta} <- hostile_events()]
                         end),
-    %% Bounded, also on a slow machine.
+    %% The time is bounded, also on a slow machine.
     ?assertEqual([], [Time || Time <- Took, Time > 10000000]),
     test_wait:until("the events", length(Took), fun() -> length(test_bpftrace:events(Consumer)) end),
     Texts = [Text || {log, #{text := Text}} <- test_bpftrace:events(Consumer)],
@@ -81,7 +75,7 @@ hostile(Config) ->
     ?assertEqual([], [Text || Text <- Texts, Text =:= null]),
     %% A large integer is not shown.
     ?assertEqual([<<"~p ~p">>, <<"...">>, <<"...">>], lists:nthtail(length(Texts) - 3, Texts)),
-    %% None raises, also where the event is no event.
+    %% No call raises, even if the event is malformed.
     ?assertEqual([ok, ok, ok, ok],
                  call(Config, fun() ->
                                       {ok, #{config := Handler}} = logger:get_handler_config(dyntrace),
@@ -92,7 +86,7 @@ hostile(Config) ->
     ok = call(Config, fun() -> dyntrace_log:log(no_event, no_config) end),
     _ = test_bpftrace:stop(Consumer).
 
-%% Made where they are logged: some are large.
+%% The events are made where they are logged, because some are large.
 hostile_events() ->
     [{{string, "a pid"}, #{pid => "no pid"}}, {{string, [1, foo | bar]}, #{}},
      {{string, [16#D800, -1, 16#110000]}, #{}}, {{string, lists:duplicate(10000000, $a)}, #{}},
@@ -136,18 +130,16 @@ lttng(Config) ->
                            [Fields || {log, Fields = #{pid := Of}} <- test_lttng:stop(Session), Of =:= Pid])
       end).
 
-%% The reports of a supervised process that crashes, of the process and of its supervisor.
+%% A supervised process crashes: the reports of the process and of its supervisor.
 supervisor_and_crash_reports(Config) ->
-    start([{interval, 10}, {log, error}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, error}], Config),
     {Supervisor, Child} = call(Config, fun crashed/0),
     [SupervisorText, ChildText] = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- [Supervisor, Child]],
     {_, #{text := Crash}} = test_bpftrace:await(Consumer, fun({log, #{pid := Pid}}) -> Pid =:= ChildText end),
     {_, #{text := Report, level := <<"error">>}} =
         test_bpftrace:await(Consumer, fun({log, #{pid := Pid}}) -> Pid =:= SupervisorText end),
     ?assertMatch(<<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>, Crash),
-    [?assertMatch({_, _}, binary:match(Report, Part))
-     || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
+    [?assertMatch({_, _}, binary:match(Report, Part)) || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
     _ = test_bpftrace:stop(Consumer).
 
 %% On the node.
@@ -164,7 +156,7 @@ crashed() ->
     Child ! crash,
     {Pid, Child}.
 
-%% Of a supervisor.
+%% The callback of the supervisor.
 init(temporary) ->
     {ok, {#{}, []}}.
 
@@ -176,8 +168,7 @@ child() ->
 
 %% The handler's level, below the primary level.
 levels(Config) ->
-    start([{interval, 10}, {log, warning}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, warning}], Config),
     All = fun() -> [logger:log(Level, "text") || Level <- [debug, info, notice, warning, error, critical, alert,
                                                            emergency]] end,
     Shown = fun() -> [Level || {log, #{level := Level}} <- test_bpftrace:events(Consumer)] end,
@@ -201,8 +192,7 @@ follow(Options, Config) ->
 
 %% Contents are not shown.
 shapes(Config) ->
-    start([{interval, 10}, {log, debug}, {text, shape}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}, {text, shape}], Config),
     call(Config, fun() ->
                          ok = logger:error("user ~p~n", [secret]),
                          ok = logger:error("secret"),
@@ -228,7 +218,7 @@ off_by_default(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config).
 
-%% Each event fires, or is counted in an event of the next second. Those that fire are never more than the limit per
+%% Each event fires, or is counted in an event of the next second. The events that fire never exceed the limit per
 %% second.
 flood(Config) ->
     Limit = 50,
@@ -246,9 +236,9 @@ flood(Config) ->
     Windows = (lists:max(Times) - lists:min(Times)) div 1000 + 2,
     ?assert(length(Times) =< Limit * Windows, {length(Times), Windows}),
     ?assert(length(Times) >= Limit),
-    %% A second ends at any time: two of them touch any other.
+    %% Seconds may begin at any time, so any second can overlap two of them.
     ?assertEqual([], [Time || Time <- Times, length([T || T <- Times, T >= Time, T < Time + 1000]) > 2 * Limit]),
-    %% What an event costs that is not shown.
+    %% The cost of an event that is not shown.
     ?assert(With - Without < 50 * ?FLOOD, {Without, With}),
     _ = test_bpftrace:stop_script(Consumer).
 
@@ -269,11 +259,10 @@ counted(Consumer) ->
                    {match, [Count]} <- [re:run(Text, "^dyntrace: (\\d+) events not shown$",
                                                [{capture, all_but_first, binary}])]])}.
 
-%% What is logged while an event is made into a text, or by the worker, is not shown; other handlers see it.
+%% Events that are logged while an event is formatted, or by the worker, are not shown; other handlers see them.
 no_loop(Config) ->
     test_autotracer:keep_log(Config),
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     call(Config, fun() ->
                          Loop = fun Again(_) ->
                                         ok = logger:error(#{inner => 1}, #{report_cb => Again}),
@@ -287,10 +276,9 @@ no_loop(Config) ->
     _ = test_bpftrace:await(Consumer, fun({log, #{text := Text}}) -> Text =:= <<"last">> end),
     ?assertEqual([<<"outer">>, <<"last">>], [Text || {log, #{text := Text}} <- test_bpftrace:stop(Consumer)]).
 
-%% The dictionary of the calling process is as it was before, also after a failure.
+%% The dictionary of the calling process is restored, also after a failure.
 nothing_left_behind(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     {Before, After} = call(Config, fun() ->
                                            Before = get(),
                                            ok = logger:error("text"),
@@ -323,10 +311,9 @@ installed_and_removed(Config) ->
     until_no_keeper(Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% Whoever is killed, there is one handler afterwards, or none where the application has ended.
+%% Whichever process is killed, there is one handler afterwards, or none if the application has ended.
 killed(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     Worker = fun() -> whereis(dyntrace_autotracer) end,
     [begin
          Keeper = handler(Config),
@@ -344,11 +331,10 @@ killed(Config) ->
     until_no_keeper(Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% When the application has stopped, its master kills all processes of its group: not a keeper that has yet to remove
-%% its handler.
+%% When the application has stopped, its master kills all processes of its group, but not a keeper that still has to
+%% remove its handler.
 slow_keeper(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     Keeper = handler(Config),
     call(Config, fun() ->
                          true = erlang:suspend_process(Keeper),
@@ -360,20 +346,19 @@ slow_keeper(Config) ->
     _ = test_bpftrace:stop(Consumer).
 
 removed_by_another(Config) ->
-    start([{interval, 10}, {log, debug}], Config),
-    Consumer = attached(Config),
+    Consumer = attached([{log, debug}], Config),
     ok = call(Config, fun() -> logger:remove_handler(dyntrace) end),
     until_handler(Config),
     _ = test_bpftrace:stop(Consumer),
     until_no_handler(Config).
 
-%% It stays, and the log says once that this one is missing.
+%% The other handler stays, and the log says once that ours is missing.
 another_handler_of_the_name(Config) ->
     test_autotracer:keep_log(Config),
     ok = call(Config, fun() -> logger:add_handler(dyntrace, test_autotracer, #{level => emergency}) end),
     start([{interval, 10}, {log, debug}], Config),
     Consumer = attach([log], Config),
-    until_following(withheld, #{log => "logger has another handler of the id dyntrace"}, Config),
+    until_following(withheld, #{log => "logger has another handler with the id dyntrace"}, Config),
     ?assertEqual(another, handler(Config)),
     ?assertMatch([{warning, _, _}], test_autotracer:logged(Config)),
     ok = call(Config, fun() -> logger:remove_handler(dyntrace) end),
@@ -382,8 +367,7 @@ another_handler_of_the_name(Config) ->
     until_no_handler(Config).
 
 no_trace_events(Config) ->
-    start([{interval, 10}, {log, debug}, {log_limit, 1}], Config),
-    Log = attached(Config),
+    Log = attached([{log, debug}, {log_limit, 1}], Config),
     Consumer = attach([process_scheduled, message_send, message_receive, gc_minor_start, gc_major_start], Config),
     test_autotracer:until_traced(Config),
     Keeper = handler(Config),
@@ -395,6 +379,10 @@ no_trace_events(Config) ->
     _ = test_bpftrace:stop(Log).
 
 %% -- Helpers -------------------------------------------------------------------------------
+
+attached(Env, Config) ->
+    start([{interval, 10} | Env], Config),
+    attached(Config).
 
 attached(Config) ->
     Consumer = attach([log], Config),
@@ -417,7 +405,7 @@ until_no_keeper(Config) ->
                                          end)
                     end).
 
-%% The process that keeps the handler, or none.
+%% The process that keeps the handler, or `none'.
 handler(Config) ->
     call(Config, fun() ->
                          case logger:get_handler_config(dyntrace) of

@@ -1,11 +1,7 @@
-%% The probe process_sample: the processes that lead by queue, heap and reductions, against what Erlang says of them.
+%% The probe process_sample: the processes with the largest queue, heap and reductions, compared with Erlang's own data.
 -module(process_samples_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, call/2, until_following/3]).
 
@@ -27,7 +23,7 @@ large_heap(Config) ->
     Pid = call(Config, fun() -> made(fun() -> lists:seq(1, 1000000) end) end),
     sampled(Pid, #{queue => 0, state => <<"waiting">>, reductions => 0}, Config).
 
-%% What it has done between two samples is no more than between a reading before the first and one after the second.
+%% The work between two samples is at most the work between a reading before the first and one after the second.
 busy(Config) ->
     Pid = call(Config, fun() -> spawn(fun count/0) end),
     Text = call(Config, fun() -> test_cases:text(Pid) end),
@@ -49,7 +45,7 @@ count() -> count(1000).
 count(0) -> count();
 count(N) -> count(N - 1).
 
-%% A process that is suspended with messages waiting is told of.
+%% A process that is suspended while messages wait is reported.
 suspended(Config) ->
     {Pid, _} = call(Config, fun() ->
                                     Pid = with_queue(100),
@@ -58,13 +54,13 @@ suspended(Config) ->
                             end),
     sampled(Pid, #{queue => 100, state => <<"suspended">>}, Config).
 
-%% More processes than one sample reads. The one that leads is the last that is read.
+%% There are more processes than one sample reads. The leading process is read last.
 of_many(Config) ->
     call(Config, fun() -> [spawn(fun sleep/0) || _ <- lists:seq(1, 12000)] end),
     Pid = call(Config, fun() -> with_queue(500) end),
     sampled(Pid, #{queue => 500, state => <<"waiting">>, reductions => 0}, Config).
 
-%% Of processes that do not run, those that are reported are asked once, all others never: a question is one reduction.
+%% Of processes that do not run, those that are reported are asked once, others never. A request costs one reduction.
 no_signal_without_need(Config) ->
     Pids = call(Config, fun() -> [made(fun() -> nothing end) || _ <- lists:seq(1, 100)] end),
     Led = call(Config, fun() -> with_queue(1000) end),
@@ -72,7 +68,7 @@ no_signal_without_need(Config) ->
     sampled(Led, #{queue => 1000}, Config),
     After = call(Config, fun() -> [reductions(Pid) || Pid <- [Led | Pids]] end),
     [OfLed | Others] = lists:zipwith(fun(A, B) -> B - A end, Before, After),
-    %% The other question is that of the test.
+    %% The other request is the test's own.
     ?assertEqual(2, OfLed),
     ?assert(length([Pid || Pid <- Others, Pid > 0]) =< 20, Others).
 
@@ -93,9 +89,9 @@ lttng(Config) ->
         test_lttng:stop_daemon(Daemon)
     end.
 
-%% -- Help ----------------------------------------------------------------------------------
+%% -- Helpers -------------------------------------------------------------------------------
 
-%% The process is sampled twice at least with these values, and with what it answers itself.
+%% The process is sampled at least twice with these values, and with its own answer.
 sampled(Pid, Expected, Config) ->
     {Text, Memory, Function} =
         call(Config, fun() ->
@@ -117,7 +113,7 @@ with_queue(Length) ->
     [Pid ! N || N <- lists:seq(1, Length)],
     Pid.
 
-%% A process that has made something, keeps it, and has stopped to run.
+%% A process that has made something, keeps it, and has stopped running.
 made(Make) ->
     Self = self(),
     Pid = spawn(fun() ->

@@ -1,12 +1,8 @@
-%% What the application observes beside trace events: probes whose events it reports itself. Exit signals of other
-%% nodes, which are trace events, are here for their two nodes.
+%% Events that the application observes without trace events, and reports by itself. Exit signals of other nodes, which
+%% are trace events, are tested here because they need two nodes.
 -module(sources_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_node/3, with_two_nodes/3,
                           until_following/3, until_nodes/3, until_worker_after/2, keep_log/1, logged/1,
@@ -22,7 +18,7 @@ all() ->
 %% -- Nodes ---------------------------------------------------------------------------------
 
 %% A node starts its distribution while the consumer is attached, connects to a visible and a hidden node, and stops.
-%% The events are the messages that a process of the node gets.
+%% The events match the messages that a process on the node gets.
 nodes_that_connect_and_part(Config) ->
     test_node:with_epmd(
       fun(Epmd) -> with_node(test_node:nameless(Epmd), fun(Ours) -> parted(Epmd, Ours) end, Config) end).
@@ -73,7 +69,7 @@ parted(Epmd, Config) ->
                   end || #{what := What, monitored_node := Node, type := Type, reason := Reason} <- Expected],
                  [Event || Event = {Probe, _} <- Events, Probe =/= dist__monitor]),
     until_following(sources, [], Config),
-    %% The worker gets no messages any more.
+    %% The worker no longer gets messages.
     ?assertEqual([], call(Config, fun() -> received_by_worker(fun() -> ok = distributed('d@127.0.0.1') end) end)).
 
 reason(Info) ->
@@ -95,17 +91,17 @@ received_by_worker(Fun) ->
 
 %% -- Drivers -------------------------------------------------------------------------------
 
-%% A driver that is unloaded while it has a port is unloaded when that port is closed.
+%% A driver that is unloaded while it has a port is really unloaded when that port is closed.
 drivers(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     start([{interval, 10}], Config),
     Consumer = attach([driver__init, driver__finish], Config),
     until_following(sources, [drivers], Config),
-    %% The first look is over.
+    %% The drivers have been listed once.
     until_looked(Config),
     Loader = call(Config, fun() -> spawn(fun work/0) end),
     Does = fun(Fun) -> call(Config, fun() -> worked(Loader, Fun) end) end,
-    %% Loaded so, it keeps its ports when it is unloaded.
+    %% If loaded like this, the driver keeps its ports when it is unloaded.
     ok = Does(fun() -> erl_ddll:load(Folder, test_driver:name(output)) end),
     ?assertEqual({driver__init, #{name => <<"test_output_drv">>, major => 0, minor => 0, flags => 0}},
                  driver_event(driver__init, output, Consumer)),
@@ -119,8 +115,7 @@ drivers(Config) ->
     ok = Does(fun() -> erl_ddll:unload(test_driver:name(outputv)) end),
     ?assert(lists:member(test_driver:name(outputv), Does(fun loaded/0))),
     ok = Does(fun() -> test_driver:unload(outputv) end),
-    ?assertEqual({driver__finish, #{name => <<"test_outputv_drv">>}},
-                 driver_event(driver__finish, outputv, Consumer)),
+    ?assertEqual({driver__finish, #{name => <<"test_outputv_drv">>}}, driver_event(driver__finish, outputv, Consumer)),
     true = Does(fun() -> port_close(Port) end),
     _ = driver_event(driver__finish, output, Consumer),
     ?assertEqual([{driver__init, <<"test_output_drv">>}, {driver__init, <<"test_outputv_drv">>},
@@ -160,7 +155,7 @@ loaded() ->
     {ok, Names} = erl_ddll:loaded_drivers(),
     Names.
 
-%% On the node: a process that runs functions, since a driver is loaded for the process that loads it.
+%% On the node: a process that runs functions, because a driver is loaded for the process that loads it.
 work() ->
     receive {From, Fun} -> From ! {self(), Fun()}, work() end.
 
@@ -170,7 +165,7 @@ worked(Worker, Fun) ->
 
 %% -- Exit signals --------------------------------------------------------------------------
 
-%% An exit signal of another node has its name; one of this node does not fire the probe.
+%% An exit signal from another node has the node's name; one from this node does not fire the probe.
 exit_signals_of_another_node(Config) ->
     with_two_nodes([], fun exit_signals/2, Config).
 
@@ -209,7 +204,7 @@ exit_signals(Other, Config) ->
 
 %% -- Ends ----------------------------------------------------------------------------------
 
-%% A message that looks like one of the system's does not end the worker.
+%% A message that looks like one of the runtime system does not end the worker.
 bad_messages(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -228,11 +223,11 @@ bad_messages(Config) ->
                                                           {monitor, self(), long_gc, []}]]
                  end),
     ?assertEqual([nodes, nodes, system_monitor],
-                 [Source || {error, "dyntrace: ~s fails" ++ _, [Source | _]} <- logged(Config)]),
+                 [Source || {error, "dyntrace: ~s failed" ++ _, [Source | _]} <- logged(Config)]),
     ?assertEqual(Worker, call(Config, fun() -> _ = sys:get_state(Worker), whereis(dyntrace_autotracer) end)),
     _ = test_bpftrace:stop(Consumer).
 
-%% A failure is logged once, until the source has been on from one poll to the next without it.
+%% A failure is logged once, until the source has been on from one poll to the next without a failure.
 fails_again_and_again(Config) ->
     keep_log(Config),
     call(Config, fun() ->
@@ -252,7 +247,7 @@ fails_again_and_again(Config) ->
                          Again = lists:foldl(fun(_, Sources) -> Fail(Poll(Sources)) end, Once, [1, 2, 3]),
                          Fail(Poll(Poll(Again)))
                  end),
-    ?assertMatch([{error, "dyntrace: ~s fails" ++ _, [nodes | _]}, {error, "dyntrace: ~s fails" ++ _, [nodes | _]}],
+    ?assertMatch([{error, "dyntrace: ~s failed" ++ _, [nodes | _]}, {error, "dyntrace: ~s failed" ++ _, [nodes | _]}],
                  logged(Config)).
 
 switched_on_and_off(Config) ->

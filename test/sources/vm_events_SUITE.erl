@@ -1,11 +1,7 @@
-%% The VM's own events: what the system monitor tells the application, as values, and whose the system monitor is.
+%% The VM's own events: the messages of the system monitor as values, and the ownership of the system monitor.
 -module(vm_events_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(DEADLINE_MS, 60000).
 
@@ -16,17 +12,16 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [as_the_vm_says, as_told_to_lttng, thresholds, less_than_required, untold, busy_port, busy_connection,
-     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_told,
-     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port]
+    [as_the_vm_says, for_lttng, thresholds, less_than_required, unsupported, busy_port, busy_connection,
+     busy_connection_with_tls, nodes_for_lttng, another_system_monitor, withheld_is_reported,
+     too_many_busy_ports, worker_killed, consumer_killed, unanswering_port, unanswering_ports]
         ++ [another_session || {module, trace} <- [code:ensure_loaded(trace)],
                                erlang:function_exported(trace, system, 3)].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -39,20 +34,20 @@ as_the_vm_says(Config) ->
     Probes = probes(Config),
     Consumer = attach(Probes, Config),
     until_following(sources, [system_monitor], Config),
-    {Events, Told} = happened(Config),
-    [test_bpftrace:await(Consumer, fun(Event) -> Event =:= Awaited end) || Awaited <- Told],
-    ?assertEqual(lists:sort(Told), of_ours(Events, test_bpftrace:stop(Consumer))),
+    {Events, Reported} = happened(Config),
+    [test_bpftrace:await(Consumer, fun(Event) -> Event =:= Awaited end) || Awaited <- Reported],
+    ?assertEqual(lists:sort(Reported), of_ours(Events, test_bpftrace:stop(Consumer))),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
-as_told_to_lttng(Config) ->
+for_lttng(Config) ->
     start(low(), Config),
     {Session, Stop} = recording(probes(Config), Config),
     until_following(sources, [system_monitor], Config),
-    {Events, Told} = happened(Config),
+    {Events, Reported} = happened(Config),
     %% The worker fires an event before the next message.
     _ = call(Config, fun() -> sys:get_state(dyntrace_autotracer) end),
-    ?assertEqual(lists:sort(Told), of_ours(Events, test_lttng:stop(Session))),
+    ?assertEqual(lists:sort(Reported), of_ours(Events, test_lttng:stop(Session))),
     Stop(),
     until_following(sources, [], Config).
 
@@ -73,8 +68,8 @@ has_long_queues(Config) ->
 release(Config) ->
     list_to_integer(call(Config, fun() -> erlang:system_info(otp_release) end)).
 
-%% Makes the events happen. Returns the texts of the processes and ports that they happen to, and the events that the
-%% VM's messages to the worker describe.
+%% Causes the events. Returns the texts of the processes and ports concerned, and the events that the VM's messages to
+%% the worker describe.
 happened(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     HasLongQueues = has_long_queues(Config),
@@ -85,10 +80,10 @@ happened(Config) ->
                              {[test_cases:text(Id) || Id <- Ids],
                               [expected(Message) || Message = {monitor, Id, _, _} <- Messages, lists:member(Id, Ids)]}
                      end),
-    Told = lists:usort([Probe || {Probe, _} <- Expected]),
-    ?assertEqual(lists:sort(probes(Config)), Told),
+    Reported = lists:usort([Probe || {Probe, _} <- Expected]),
+    ?assertEqual(lists:sort(probes(Config)), Reported),
     ct:pal("~p", [Expected]),
-    %% What the test itself knows.
+    %% Values that the test itself knows.
     [_, Port, Sleeper | _] = Ids,
     ?assertMatch([#{duration := Ms, started := <<"timeout">>, stopped := <<>>}] when Ms >= 40,
                  [Fields || {vm_long_schedule, Fields = #{id := Id}} <- Expected, Id =:= Port]),
@@ -126,15 +121,15 @@ heap(Info) ->
 mfa({M, F, A}) -> iolist_to_binary(io_lib:format("~p:~p/~b", [M, F, A]));
 mfa(undefined) -> <<"undefined">>.
 
-%% On the node: the processes and ports to which Fun makes the events happen, and the messages that the worker has
-%% received meanwhile. A thread of the VM sends them, perhaps late.
+%% On the node: the processes and ports for which Fun causes events, and the messages that the worker has received
+%% meanwhile. A thread of the VM sends them, perhaps late.
 messages_of(Fun, HasLongQueues) ->
     Self = self(),
-    Told = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
-              (Ref, _, _) -> Ref
-           end,
+    Debug = fun(Ref, {in, Message}, _) -> Self ! {Ref, Message}, Ref;
+               (Ref, _, _) -> Ref
+            end,
     Ref = make_ref(),
-    ok = sys:install(dyntrace_autotracer, {?MODULE, Told, Ref}),
+    ok = sys:install(dyntrace_autotracer, {?MODULE, Debug, Ref}),
     Ids = [Collector, Port, Sleeper, Reader] = Fun(),
     Messages = received(Ref, [{Collector, long_gc}, {Collector, large_heap}, {Port, long_schedule},
                               {Sleeper, long_schedule}]
@@ -142,7 +137,7 @@ messages_of(Fun, HasLongQueues) ->
     ok = sys:remove(dyntrace_autotracer, ?MODULE),
     {Ids, Messages ++ received(Ref)}.
 
-%% Until these have arrived. Others come all the time, so the deadline is for all together.
+%% Waits for these messages. Other messages arrive all the time, so there is one deadline for all.
 received(Ref, Awaited) ->
     received(Ref, Awaited, erlang:monotonic_time(millisecond) + ?DEADLINE_MS).
 
@@ -151,7 +146,7 @@ received(_, [], _) ->
 received(Ref, Awaited, Deadline) ->
     receive {Ref, Message} -> [Message | received(Ref, Awaited -- [of_monitor(Message)], Deadline)]
     after max(0, Deadline - erlang:monotonic_time(millisecond)) ->
-            error({not_told, Awaited, test_autotracer:monitored(), dyntrace:info()})
+            error({not_reported, Awaited, test_autotracer:monitored(), dyntrace:info()})
     end.
 
 of_monitor({monitor, Id, Event, _}) -> {Id, Event};
@@ -162,8 +157,8 @@ received(Ref) ->
     after 0 -> []
     end.
 
-%% On the node: a process whose collections are long and leave a large heap, a port and a process that hold their
-%% schedulers, and a process whose messages wait.
+%% On the node: a process whose collections are long and leave a large heap, a port and a process that occupy their
+%% schedulers, and a process with waiting messages.
 happen() ->
     Self = self(),
     Port = test_driver:open(output),
@@ -174,12 +169,12 @@ happen() ->
     ok = awaited({Collector, collected}),
     ok = test_driver:sleep_later(Port, 50),
     ok = awaited({Port, {data, <<"timeout">>}}),
-    %% The port's turn is over when it answers.
+    %% The port's turn is over when the port answers.
     _ = erlang:port_info(Port),
-    Sleeper ! {go, Port},
+    Sleeper ! go,
     test_wait:until("it has slept", {current_function, {?MODULE, slept, 0}},
                     fun() -> process_info(Sleeper, current_function) end),
-    %% It is scheduled out.
+    %% Waits until the process is scheduled out.
     test_wait:until("it waits", {status, waiting}, fun() -> process_info(Sleeper, status) end),
     [Reader ! message || _ <- lists:seq(1, 200)],
     Reader ! go,
@@ -198,14 +193,15 @@ collects(To) ->
     To ! {self(), collected},
     receive stop -> hd(List) end.
 
+%% In a port of its own: on one that another scheduler still works on, the port would sleep instead of the process.
 sleeps(_) ->
-    receive {go, Port} -> ok = test_driver:sleep(Port, 50) end,
+    receive go -> ok = test_driver:sleep(test_driver:open(output), 50) end,
     slept().
 
 slept() ->
     receive stop -> ok end.
 
-%% Reads its messages after the others have come.
+%% Reads its messages after the others have arrived.
 waits(To) ->
     receive go -> ok end,
     reads(),
@@ -215,9 +211,9 @@ waits(To) ->
 reads() ->
     receive message -> reads() after 0 -> ok end.
 
-%% -- What is set ---------------------------------------------------------------------------
+%% -- Settings of the system monitor -----------------------------------------------------------
 
-%% follow/1 with other thresholds changes what the VM has. It raises one that is too low; further polls set nothing.
+%% follow/1 with other thresholds changes the VM's settings. It raises a threshold that is too low; polls set nothing.
 thresholds(Config) ->
     start([{interval, 10}, {long_gc, 17}], Config),
     Consumer = attach([vm_long_gc, vm_large_heap, vm_busy_port], Config),
@@ -230,11 +226,18 @@ thresholds(Config) ->
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
+%% Starts the application, and attaches to probes of the system monitor.
+observed(Probes, Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach(Probes, Config),
+    until_following(sources, [system_monitor], Config),
+    Consumer.
+
 %% The worker may have polled before the consumer has attached all probes.
 until_monitored(Events, Config) ->
     test_wait:until("these events are set", Events, fun() -> call(Config, fun test_autotracer:monitored/0) end).
 
-%% On the node: the calls that set something within some polls.
+%% On the node: the calls that set something during some polls.
 set_in_polls() ->
     Worker = whereis(dyntrace_autotracer),
     Functions = [{erlang, system_monitor, 2}, {erlang, system_monitor, 1}, {trace, system, 3}],
@@ -245,7 +248,7 @@ set_in_polls() ->
     1 = erlang:trace(Worker, false, [call]),
     [Call || Call <- Calls, Call =/= {dyntrace, listeners}].
 
-%% Each probe sets its event and no other.
+%% Each probe sets only its own event.
 less_than_required(Config) ->
     start([{interval, 10}], Config),
     [begin
@@ -259,24 +262,22 @@ less_than_required(Config) ->
                                {vm_long_gc, {long_gc, 100}}, {vm_large_heap, {large_heap, 10000000}},
                                {vm_long_schedule, {long_schedule, 100}}]
                 ++ [{vm_long_message_queue, {long_message_queue, {1000, 10000}}} || has_long_queues(Config)]],
-    %% A probe that may not fire.
+    %% A probe that is not allowed.
     ok = call(Config, fun() -> dyntrace:follow(#{interval => 10, probes => [vm_busy_port]}) end),
     Consumer = attach([vm_long_gc, vm_busy_port], Config),
     until_following(sources, [system_monitor], Config),
     until_monitored([busy_port], Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% Before OTP 27 the VM does not tell long message queues: the others are observed. The log is not told of that.
-untold(Config) ->
+%% Before OTP 27, the VM does not report long message queues; the other events are observed. Nothing is logged about it.
+unsupported(Config) ->
     keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_message_queue, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_message_queue, vm_busy_port], Config),
     case has_long_queues(Config) of
         true ->
             ?assertEqual(#{}, maps:get(withheld, following(Config)));
         false ->
-            until_following(withheld, #{vm_long_message_queue => "the VM tells it from OTP 27 on"}, Config),
+            until_following(withheld, #{vm_long_message_queue => "requires OTP 27 or later"}, Config),
             until_monitored([busy_port], Config)
     end,
     ?assertEqual([], logged(Config)),
@@ -285,11 +286,9 @@ untold(Config) ->
 
 %% -- Busy ports ----------------------------------------------------------------------------
 
-%% A program does not read its standard input. A process that sends it more than the port takes is suspended.
+%% A program does not read its standard input. A process that sends it more than the port accepts is suspended.
 busy_port(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([port__busy, vm_busy_port], Config),
     with_suspended_writer(fun(Port, Writer) ->
                                   Text = text(Port, Config),
                                   Expected = [{port__busy, #{port => Text}},
@@ -302,7 +301,7 @@ busy_port(Config) ->
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
-%% The VM writes what is queued before it ends, so the program has to end first.
+%% The VM writes queued data before it ends, so the program has to end first.
 with_suspended_writer(Fun, Config) ->
     {Port, Writer, Program} = call(Config, fun suspended_writer/0),
     try Fun(Port, Writer)
@@ -323,20 +322,20 @@ write(Port) ->
     true = port_command(Port, binary:copy(<<"data">>, 100000)),
     write(Port).
 
-%% The other node is stopped by a signal, so that the connection takes no more.
+%% The other node is stopped by a signal, so that the connection accepts no more data.
 busy_connection(Config) ->
     Controller = with_two_nodes(["+zdbbl", "1"], fun connection/2, Config),
     ?assert(is_port(Controller)).
 
-%% A process controls the connection, not a port.
+%% The connection is controlled by a process, not by a port.
 busy_connection_with_tls(Config) ->
     Controller = with_two_nodes(["+zdbbl", "1"], with_tls(Config), fun connection/2, Config),
     ?assert(is_pid(Controller)).
 
-%% Arguments of erl for distribution over TLS, with a certificate of the test's own.
+%% Arguments of erl for distribution over TLS, with the test's own certificate.
 with_tls(Config) ->
     Folder = ?config(priv_dir, Config),
-    %% The default digest is SHA-1, which OTP 27 does not take.
+    %% The default digest is SHA-1, which OTP 27 rejects.
     Strong = [{digest, sha256}, {key, {namedCurve, secp256r1}}],
     Chain = #{root => Strong, intermediates => [], peer => Strong},
     #{server_config := Made} = public_key:pkix_test_data(#{server_chain => Chain, client_chain => Chain}),
@@ -355,9 +354,7 @@ with_tls(Config) ->
 connection(Other, Config) ->
     OsPid = test_node:os_pid(Other),
     Sink = peer:call(Other, erlang, spawn, [test_autotracer, sink, []]),
-    start([{interval, 10}], Config),
-    Consumer = attach([dist__port_busy, vm_busy_dist_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([dist__port_busy, vm_busy_dist_port], Config),
     until_monitored([busy_dist_port], Config),
     Controller = call(Config, fun() ->
                                       true = net_kernel:connect_node('b@127.0.0.1'),
@@ -386,7 +383,7 @@ send_forever(Sink) ->
 
 %% -- Nodes ---------------------------------------------------------------------------------
 
-%% A node that connects and ends, and a hidden one that parts; sources_SUITE has more for bpftrace.
+%% A node that connects and ends, and a hidden one that disconnects; sources_SUITE tests more of this with bpftrace.
 nodes_for_lttng(Config) ->
     test_node:with_epmd(
       fun(Epmd) ->
@@ -415,10 +412,10 @@ came_and_went(Epmd, Config) ->
                   {node_up, C#{type => <<"hidden">>}},
                   {node_down, C#{type => <<"hidden">>, reason => <<"disconnect">>}}], Events).
 
-%% -- The system monitor of others ------------------------------------------------------------
+%% -- Another system monitor ------------------------------------------------------------------
 
-%% Before OTP 28 another process that is the system monitor stays it, also if it becomes it later. From OTP 28 on both
-%% get their events.
+%% Before OTP 28, another process that is the system monitor, or becomes it later, remains the system monitor. In OTP 28
+%% and later, both get their events.
 another_system_monitor(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -434,7 +431,7 @@ another_system_monitor(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
     until_following(withheld, #{}, Config),
-    %% The log has each of them once, also if a consumer attaches again.
+    %% The log has each of them only once, also if a consumer attaches again.
     Again = attach([port__busy], Config),
     until_beside(Second, Config),
     _ = test_bpftrace:stop(Again),
@@ -445,8 +442,8 @@ another_system_monitor(Config) ->
     end,
     ?assertEqual({Second, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
 
-%% Each consumer is told what it lacks, but for what the release can't tell or an option switches off.
-withheld_is_told(Config) ->
+%% Each consumer is notified of what it lacks, except what the release does not support or an option switches off.
+withheld_is_reported(Config) ->
     start([{interval, 10}, {call_budget, 1000}, {functions, [{test_called, often, 2}]}], Config),
     {module, test_called} = call(Config, fun() -> code:ensure_loaded(test_called) end),
     Other = become_system_monitor(Config),
@@ -462,7 +459,7 @@ withheld_is_told(Config) ->
                  || not has_sessions(Config)]],
     Second = attach([withheld], Config),
     [begin
-         {withheld, #{why := Why}} = test_bpftrace:await(Consumer, fun(Event) -> is_told(What, Event) end),
+         {withheld, #{why := Why}} = test_bpftrace:await(Consumer, fun(Event) -> is_about(What, Event) end),
          ?assertMatch({{_, _}, _}, {binary:match(Why, Named), Why})
      end || Consumer <- [First, Second], {What, Named} <- Expected],
     ok = call(Config, fun() -> counters:put(Stop, 1, 1) end),
@@ -470,10 +467,10 @@ withheld_is_told(Config) ->
     ?assertEqual([What || {What, _} <- Expected],
                  lists:usort([What || {withheld, #{what := What}} <- test_bpftrace:stop(First)])).
 
-is_told(What, {withheld, #{what := What}}) -> true;
-is_told(_, _) -> false.
+is_about(What, {withheld, #{what := What}}) -> true;
+is_about(_, _) -> false.
 
-%% OTP 28 and later.
+%% Whether the system monitor has sessions: OTP 28 and later.
 has_sessions(Config) ->
     call(Config, fun() -> _ = code:ensure_loaded(trace), erlang:function_exported(trace, system, 3) end).
 
@@ -496,7 +493,7 @@ until_beside(Other, Config) ->
     end,
     ?assertEqual({Other, [busy_port]}, call(Config, fun erlang:system_monitor/0)).
 
-%% From OTP 28 on, the session of another tool keeps what it has set.
+%% In OTP 28 and later, the session of another tool keeps its settings.
 another_session(Config) ->
     Set = fun(Session) -> call(Config, fun() -> apply(trace, info, [Session, system, all]) end) end,
     Session = call(Config, fun() ->
@@ -511,27 +508,24 @@ another_session(Config) ->
                                    receive {Owner, Weak} -> Weak end
                            end),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_gc, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_gc, vm_busy_port], Config),
     until_monitored([busy_port, {long_gc, 100}], Config),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)),
     _ = test_bpftrace:stop(Consumer),
     until_following(sources, [], Config),
     ?assertEqual({system, [{long_gc, 5}]}, Set(Session)).
 
-%% A flood of suspended processes: the source pauses, with one line in the log, and then goes on.
+%% A flood of suspended processes: the source pauses, with one line in the log, and then continues.
 too_many_busy_ports(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     keep_log(Config),
-    start([{interval, 10}], Config),
-    Consumer = attach([port__busy], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([port__busy], Config),
     Flood = call(Config, fun() -> spawn(fun() -> flood(Folder) end) end),
     until_following(withheld, fun(Withheld) -> is_map_key(system_monitor, Withheld) end, Config),
-    ?assertEqual([], call(Config, fun test_autotracer:monitored/0)),
+    %% Each pause ends after a second, and the flood starts the next one.
+    test_autotracer:until_unmonitored(Config),
     ok = call(Config, fun() -> stopped(Flood) end),
-    %% It has handled what the flood has left.
+    %% The worker has handled the rest of the flood.
     _ = call(Config, fun() -> sys:get_state(dyntrace_autotracer) end),
     until_following(withheld, #{}, Config),
     until_following(sources, [system_monitor], Config),
@@ -543,7 +537,7 @@ too_many_busy_ports(Config) ->
                           end, Config),
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: a thousand processes write to a port that is busy again and again.
+%% On the node: a thousand processes write to a port that is busy repeatedly.
 flood(Folder) ->
     ok = test_driver:load(Folder, output),
     Port = test_driver:open(output),
@@ -552,7 +546,7 @@ flood(Folder) ->
     Writers = [spawn_link(fun() -> write_little(Port) end) || _ <- lists:seq(1, 1000)],
     busy_and_not(Port, Writers).
 
-%% With all that are linked to it.
+%% Ends the flood with all processes linked to it.
 stopped(Flood) ->
     {links, Links} = process_info(Flood, links),
     Monitors = [monitor(process, Pid) || Pid <- [Flood | Links], is_pid(Pid)],
@@ -573,9 +567,7 @@ write_little(Port) ->
 %% -- Ends ----------------------------------------------------------------------------------
 
 worker_killed(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_gc, vm_busy_port], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_gc, vm_busy_port], Config),
     [begin
          First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
          until_worker_after(First, Config),
@@ -588,18 +580,16 @@ worker_killed(Config) ->
     _ = test_bpftrace:stop(Consumer).
 
 consumer_killed(Config) ->
-    start([{interval, 10}], Config),
-    Consumer = attach([vm_long_schedule, vm_large_heap], Config),
-    until_following(sources, [system_monitor], Config),
+    Consumer = observed([vm_long_schedule, vm_large_heap], Config),
     ok = test_bpftrace:kill(Consumer),
     until_following(sources, [], Config),
     ?assertEqual([], call(Config, fun test_autotracer:monitored/0)).
 
 %% -- Ports that do not answer ----------------------------------------------------------------
 
-%% The application asks the ports for their names. One does not answer for six seconds, since its driver holds it and
-%% its scheduler: a process waits for it, and the ones before and after it are asked. The source runs on another
-%% scheduler, without the application, whose tracing would wait for all schedulers.
+%% The application asks the ports for their names. One port does not answer for six seconds, because its driver occupies
+%% it and its scheduler: a process waits for it, and the ports before and after it are asked. The source runs on another
+%% scheduler, without the application, because the application's tracing would wait for all schedulers.
 unanswering_port(Config) ->
     Folder = test_driver:build(?config(priv_dir, Config)),
     Consumer = attach([driver__control], Config),
@@ -611,10 +601,27 @@ unanswering_port(Config) ->
                                    end) || Text <- [text(Port, Config) || Port <- Ports]],
     _ = test_bpftrace:stop(Consumer).
 
-%% On the node: the ports, which each have executed a control since, and the time until the answers of the others.
+%% At most ten processes wait for ports. If an eleventh port does not answer, the process that has waited longest is
+%% killed. The process that asks is linked to it, and goes on.
+unanswering_ports(Config) ->
+    Most = 10,
+    Ports = lists:seq(1, Most + 1),
+    Waiting = call(Config, fun() ->
+                                   Asker = dyntrace_port_asker:new(fun(_, _) -> receive never -> ok end end),
+                                   until_idle(dyntrace_port_asker:ask(Ports, Asker))
+                           end),
+    ?assertEqual(lists:reverse(tl(Ports)), Waiting).
+
+until_idle(Asker) ->
+    case dyntrace_port_asker:poll(Asker, 100) of
+        Polled = {asker, _, none, Waiting} -> ok = dyntrace_port_asker:stop(Polled), [Port || {Port, _} <- Waiting];
+        Polled -> until_idle(Polled)
+    end.
+
+%% On the node: the ports, which have each executed a control, and the time until the answers of the others.
 polled_beside_a_stuck_port(Folder) ->
     Self = self(),
-    %% To load a module, the VM waits for every scheduler.
+    %% Modules are loaded first, because loading one waits for every scheduler.
     _ = [{module, _} = code:ensure_loaded(Module)
          || Module <- [dyntrace_ports, dyntrace_port_asker, dyntrace_settings, test_wait, tools_SUITE]],
     ok = test_driver:load(Folder, output),
@@ -645,7 +652,7 @@ polls_ports(To) ->
     ok = dyntrace_ports:off(Answered),
     To ! {self(), {Ports, Ms}}.
 
-%% Until a process waits for that port, and no other is asked.
+%% Waits until a process waits for that port and no other port is being asked.
 until_asked(Stuck, State) ->
     polled_until({"a process waits for", Stuck}, fun({asker, _, none, [{Port, _}]}) -> Port =:= Stuck; (_) -> false end,
                  State).

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""JSON on standard input -> its term in Erlang's external format on standard output, since OTP before 27 reads no JSON.
+"""Converts JSON on standard input to a term in Erlang's external format on standard output, because OTP before 27 can't
+read JSON.
 
-Objects are maps with binaries as keys, strings binaries, null the atom.
+Objects become maps with binaries as keys, strings binaries, null the atom.
 """
 import json
 import struct

@@ -3,14 +3,14 @@
 
     {"time": 1000, "event": "org_erlang_dyntrace:process_spawn", "fields": {"pid": "<0.9.0>", ...},
      "vpid": 17, "vtid": 18, "procname": "1_scheduler", "cpu": 0, "trace": 0}
-    {"time": 2000, "lost": 12, "cpu": 0}        a new packet; events were lost at the end of the one before
+    {"time": 2000, "lost": 12, "cpu": 0}        a new packet; events were lost at the end of the previous one
     {"time": 2000, "packet": true, "cpu": 0}    a new packet
-    {"declare": "org_erlang_dyntrace:process_spawn", "fields": ["pid"]}    a trace with these fields alone
-    {"environment": {"hostname": "vm", "vpid": 17}, "trace": 0}            of the trace, as with buffers per process
+    {"declare": "org_erlang_dyntrace:process_spawn", "fields": ["pid"]}    a trace with only these fields
+    {"environment": {"hostname": "vm", "vpid": 17}, "trace": 0}            of the trace, as for per-process buffers
 
-Times are ns since the epoch and rise. Fields have the types of the catalogue; those that a line lacks are "" and 0. An
-event or field that the catalogue lacks has the type of its value. A trace has those contexts that one of its lines has,
-and a stream for each CPU.
+Times are in ns since the epoch and increase. Fields have the types of the catalogue; missing fields are "" and 0. An
+event or field that is not in the catalogue has the type of its value. A trace has the contexts that any of its lines
+has, and one stream per CPU.
 """
 import json
 import os
@@ -22,7 +22,7 @@ import bt2
 C_SRC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../c_src")
 CONTEXTS = ("vpid", "vtid", "procname")
 
-# As the tracepoints are declared.
+# The types that the tracepoints declare.
 EXPAND = """
 #define PROBE(name, provider, backends, when, differs, fields...) @ provider name fields
 #define STR_AS(name, lttng, meaning, example) string lttng
@@ -69,7 +69,8 @@ class Trace:
         if "lost" in line or "packet" in line:
             packets[-1].end = line["time"]
             packets[-1].lost = line.get("lost", 0)
-            # What the first packet counts may have been lost before it: babeltrace2 does not take it for a number.
+            # Events counted in the first packet may have been lost before it, so babeltrace2 does not report them as a
+            # number.
             if len(packets) == 1:
                 packets.insert(0, Packet(packets[0].begin))
             packets.append(Packet(line["time"]))
@@ -168,7 +169,7 @@ def main(folder):
     graph = bt2.Graph()
     source = graph.add_component(Source, "source", obj=TRACES)
     muxer = graph.add_component(bt2.find_plugin("utils").filter_component_classes["muxer"], "muxer")
-    # babeltrace2 before 2.1 has no other version, and no such parameter.
+    # babeltrace2 before 2.1 supports no other version, and has no such parameter.
     version = {} if bt2.__version__.startswith("2.0") else {"ctf-version": "1.8"}
     sink = graph.add_component(bt2.find_plugin("ctf").sink_component_classes["fs"], "sink",
                                params={"path": folder, "quiet": True, **version})

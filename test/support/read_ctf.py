@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Prints the events of a trace for test_lttng.erl: a line an event, tabs between its parts.
+"""Prints the events of a trace for test_lttng.erl: one line per event, with its parts separated by tabs.
 
-    name    field:type:value ...    strings in hexadecimal, types as the trace declares them
+    name    field:type:value ...    strings in hexadecimal, types as declared by the trace
 
-With --declared: the events that the trace declares, whether they are in it or not.
+With --declared: the events that the trace declares, whether it contains them or not.
 
     name    field:type ...
 """
@@ -19,7 +19,7 @@ def declared(cls):
     return ("int" if signed else "uint") + str(cls.field_value_range)
 
 
-# babeltrace2 before 2.0.5 has the text of an earlier event in a string of length 0.
+# babeltrace2 before 2.0.5 returns the text of an earlier event for a string of length 0.
 def shown(value):
     if isinstance(value, bt2._StringFieldConst):
         return (str(value) if len(value) > 0 else "").encode("utf-8", "surrogateescape").hex()

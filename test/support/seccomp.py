@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs a program with a filter of seccomp that forbids to map as code the segment of a library: its system calls are
-like those for other libraries, but for length and offset.
+"""Runs a program with a seccomp filter that forbids mapping the code segment of a library. The filter recognizes the
+system call by length and offset, because it is otherwise like those for other libraries.
 
     seccomp.py LIBRARY PROGRAM [ARGUMENT...]
 """
@@ -18,7 +18,7 @@ PROT_EXEC, PAGE = 4, 4096
 
 
 def code_of(path: str) -> Tuple[int, int]:
-    """Returns the length and the offset of what the dynamic linker maps as code."""
+    """Returns the length and the offset that the dynamic linker maps as code."""
     with open(path, "rb") as file:
         elf = file.read()
     offset: int = struct.unpack_from("<Q", elf, 0x20)[0]
@@ -33,7 +33,7 @@ def code_of(path: str) -> Tuple[int, int]:
 def main() -> None:
     """Sets the filter and becomes the program."""
     length, begin = code_of(sys.argv[1])
-    # struct seccomp_data: nr at 0, args[1] at 24, args[2] at 32, args[5] at 56. A jump skips so many instructions.
+    # struct seccomp_data: nr at 0, args[1] at 24, args[2] at 32, args[5] at 56. A jump skips that many instructions.
     steps = [(LOAD, 0, 0, 0), (EQUAL, 0, 7, MMAP), (LOAD, 0, 0, 24), (EQUAL, 0, 5, length), (LOAD, 0, 0, 56),
              (EQUAL, 0, 3, begin), (LOAD, 0, 0, 32), (ANY_BIT, 0, 1, PROT_EXEC), (RETURN, 0, 0, EPERM),
              (RETURN, 0, 0, ALLOW)]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Replaces a file while it is written: swap_file.py file|folder FOLDER, as the user `nobody`, who owns the folder and
-the one above. It prints `ready`, waits for a file in the folder, and replaces it, or the folder. The exit status is 3
-if the file was complete before."""
+"""Replaces a file while it is written: swap_file.py file|folder FOLDER. Runs as the user `nobody`, who owns the folder
+and its parent. It prints `ready`, waits for a file in the folder, and replaces the file or the folder. The exit status
+is 3 if the file was complete before."""
 import os
 import sys
 

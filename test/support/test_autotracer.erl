@@ -1,13 +1,14 @@
-%% The application on a node of its own: starts it, attaches consumers, reads the flags and patterns that are set then.
+%% Runs the application on a separate node: starts it, attaches consumers, and reads the flags and patterns that are
+%% set.
 %%
-%% As a hook of Common Test it gives each test of a suite such a node, and its library, in the test's configuration:
+%% As a Common Test hook, it puts such a node and its library into the configuration of each test of a suite:
 %%
 %%     suite() -> [{ct_hooks, [test_autotracer]}].
 -module(test_autotracer).
 
 -include_lib("stdlib/include/assert.hrl").
 
--export([start/1, start/2, attach/2, following/1, asking/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
+-export([start/1, start/2, attach/2, detach/2, following/1, asking/1, call/2, text/2, answer_of/2, badarg_of_follow/2]).
 -export([with_node/3, with_two_nodes/3, with_two_nodes/4]).
 -export([until_traced/1, until_untraced/1, until_following/3, until_off/1, until_unmonitored/1, until_flags/3,
          until_pattern/3, until_system_tracer/2, until_nodes/3, until_logged/2, until_worker_after/2, until_sampled/2]).
@@ -61,21 +62,26 @@ start(Env, Config) ->
 attach(Probes, Config) ->
     test_bpftrace:start(configured(library, Config), Probes).
 
+%% Stops the last consumer, and waits until nothing is traced.
+detach(Consumer, Config) ->
+    _ = test_bpftrace:stop(Consumer),
+    until_untraced(Config).
+
 following(Config) ->
     maps:get(following, call(Config, fun dyntrace:info/0)).
 
-%% The numbers of the row of probes that ask for a dump, of those that are taken.
+%% The numbers of the dump probes to which a consumer is attached.
 asking(Config) ->
     lists:sort([Number || {dump_wanted, usdt, Number} <- call(Config, fun() -> dyntrace:consumers([dump_wanted]) end)]).
 
 call(Config, Fun) ->
     test_node:call(configured(node, Config), Fun).
 
-%% As the node writes it.
+%% The text of a term, as the node writes it.
 text(Term, Config) ->
     call(Config, fun() -> test_cases:text(Term) end).
 
-%% What the shell shows for follow/1 with a wrong option.
+%% The shell's message for follow/1 with a wrong option.
 badarg_of_follow(Options, Config) ->
     call(Config, fun() ->
                          try dyntrace:follow(Options)
@@ -87,7 +93,7 @@ badarg_of_follow(Options, Config) ->
 
 %% -- Other nodes -----------------------------------------------------------------------------------
 
-%% In place of the node of the test's configuration.
+%% Uses this node instead of the node in the test's configuration.
 with_node(Node, Fun, Config) ->
     try
         Result = Fun([{node, Node} | Config]),
@@ -98,11 +104,11 @@ with_node(Node, Fun, Config) ->
         test_node:stop(Node)
     end.
 
-%% a@127.0.0.1, which is traced, and b@127.0.0.1.
+%% Runs a@127.0.0.1, which is traced, and b@127.0.0.1.
 with_two_nodes(Args, Fun, Config) ->
     with_two_nodes(Args, [], Fun, Config).
 
-%% With arguments for a, and for both.
+%% The same, with arguments for a, and for both.
 with_two_nodes(Args, ForBoth, Fun, Config) ->
     test_node:with_epmd(fun(Epmd) -> with_two_nodes_of(Epmd, Args, ForBoth, Fun, Config) end).
 
@@ -139,7 +145,7 @@ switched_on(Config) ->
         Following -> Following
     end.
 
-%% Until that is the value of Key in `following` of dyntrace:info/0. A timeout shows all of `following`.
+%% Waits until Key has the expected value in `following` of dyntrace:info/0. A timeout shows all of `following`.
 until_following(Key, Expected, Config) ->
     IsExpected = if is_function(Expected) -> Expected;
                     true -> fun(Value) -> Value =:= Expected end
@@ -147,11 +153,11 @@ until_following(Key, Expected, Config) ->
     test_wait:until({Key, Expected}, fun(#{Key := Value}) -> IsExpected(Value); (_) -> false end,
                     fun() -> following(Config) end).
 
-%% Until nobody follows.
+%% Waits until no consumer is followed.
 until_off(Config) ->
-    test_wait:until("nobody follows", off, fun() -> following(Config) end).
+    test_wait:until("the application follows no consumers", off, fun() -> following(Config) end).
 
-%% Until there is no system monitor, neither of the application nor of anybody without a session.
+%% Waits until there is no system monitor, neither the application's nor one without a session.
 until_unmonitored(Config) ->
     test_wait:until("no system monitor", {[], undefined},
                     fun() -> {call(Config, fun monitored/0), call(Config, fun erlang:system_monitor/0)} end).
@@ -176,7 +182,7 @@ until_worker_after(First, Config) ->
     test_wait:until({"another worker than", First}, fun(Worker) -> not lists:member(Worker, [First, undefined]) end,
                     fun() -> call(Config, fun() -> whereis(dyntrace_autotracer) end) end).
 
-%% Until that many samples have begun since the call.
+%% Waits until that many samples have begun after the call.
 until_sampled(Count, Config) ->
     Before = samples(Config),
     test_wait:until({Count, "samples"}, fun(Now) -> Now - Before >= Count end, fun() -> samples(Config) end).
@@ -190,13 +196,13 @@ samples(Config) ->
                                        lists:member(Name, [allocators, counters, process_samples])])
                  end).
 
-%% -- What is traced --------------------------------------------------------------------------------
+%% -- Flags and patterns ----------------------------------------------------------------------------
 
 %% The flags of a process, or of new processes, in all sessions.
 traced(Who, Config) ->
     call(Config, fun() -> lists:sort(flags(Who)) end).
 
-%% Without the anchor, which has no meaning for a process (dyntrace_global).
+%% The flags without the anchor, which has no meaning for a process (dyntrace_global).
 flags(Who) ->
     Flags = lists:append([Flags || {flags, Flags} <- infos(Who, flags)]),
     case is_pid(Who) of
@@ -210,8 +216,8 @@ of_function(Mfa, Config) ->
                          lists:last([false | [Spec || {match_spec, Spec} <- infos(Mfa, match_spec), Spec =/= false]])
                  end).
 
-%% The answer of each trace session, that of erlang:trace/3 included. The code server does not look for a module that
-%% the release lacks: beside busy processes that takes long, and tests poll this.
+%% The answer of each trace session, including that of erlang:trace/3. It does not make the code server look for a
+%% module that the release lacks, because that takes long beside busy processes, and tests poll this.
 infos(What, Key) ->
     Sessions = case test_trace:has_sessions() of
                    true -> lists:usort([{legacy, default} | apply(trace, session_info, [all])]);
@@ -234,7 +240,7 @@ info_of(Session, What, Key) ->
             end
     end.
 
-%% On the node: what the application has set of the system monitor.
+%% On the node: the application's settings of the system monitor.
 monitored() ->
     _ = test_trace:has_sessions() andalso code:ensure_loaded(trace),
     Worker = whereis(dyntrace_autotracer),
@@ -249,7 +255,7 @@ monitored() ->
 
 %% -- The log ---------------------------------------------------------------------------------------
 
-%% Collects the node's log from now on.
+%% Collects the node's log from this call on.
 keep_log(Config) ->
     call(Config, fun() ->
                          Self = self(),

@@ -1,12 +1,12 @@
-%% A real bpftrace as a consumer: starts one, waits until it is attached, reads its events.
+%% A real bpftrace as a consumer: starts bpftrace, waits until it is attached, and reads its events.
 %%
 %%     Consumer = test_bpftrace:start(Library, [message_send]),
-%%     ...what sends a message...
+%%     ...send a message...
 %%     {message_send, #{to := To}} = test_bpftrace:await(Consumer, fun(Event) -> ... end),
 %%     Events = test_bpftrace:stop(Consumer).
 %%
-%% An event is {Probe, #{Field => binary() | integer() | null}}; its fields are those of the
-%% catalogue, `dyntrace:probes()`, null a NULL pointer. Events are in the order of their time.
+%% An event is {Probe, #{Field => binary() | integer() | null}}. Its fields are those of the
+%% catalogue, `dyntrace:probes()`; null is a NULL pointer. Events are in the order of their time.
 -module(test_bpftrace).
 -behaviour(gen_server).
 
@@ -16,10 +16,10 @@
 
 -define(DEADLINE, 300000).
 
-%% A signal is sent again until bpftrace reacts.
+%% A signal is sent again after this time until bpftrace reacts.
 -define(AGAIN_MS, 5000).
 
-%% At detach, the kernel waits per probe until no process is in it. That takes long on a busy machine.
+%% At detach, the kernel waits for each probe until no process is in it. That takes long on a busy machine.
 -define(DETACH_DEADLINE, 150000).
 
 %% bpftrace reads a string into the 512 bytes of BPF stack, so a long one is read in pieces.
@@ -28,17 +28,16 @@
 %% The greatest length of a text. Each further piece takes bpftrace time to compile.
 -define(LONGEST, 300).
 
-%% Newer versions of bpftrace mark a string as cut if it takes all of its room.
+%% Newer versions of bpftrace mark a string as cut if it fills its buffer.
 -define(STRLEN, 104).
 
-%% bpftrace's default for the length of strings; the project's scripts leave room for no more.
+%% bpftrace's default for the length of strings. The project's scripts use no larger buffers.
 -define(DEFAULT_STRLEN, 64).
 
-%% The script ends by itself, in case that bpftrace misses the signal at the end of its VM: see AGAIN_MS.
+%% The script ends on its own after this time, in case bpftrace misses the signal when its VM ends: see AGAIN_MS.
 -define(LIFETIME_S, 600).
 
 -record(state, {port, os_pid, probes = #{}, attached = [], parts = #{}, events = [], lines = [],
-                on_line,
                 waiting = [], stopping = [], exited = false}).
 
 %% Why bpftrace can't be used here, or false.
@@ -55,7 +54,7 @@ missing() ->
             end
     end.
 
-%% Newer versions end without a tracefs, and do not name that cause.
+%% Newer versions end without a tracefs, and do not report that cause.
 no_tracefs(Output) ->
     case re:run(Output, "/sys/kernel/(tracing|debug)/.*No such file") of
         {match, _} -> "\n  No tracefs is mounted. As root: mount -t tracefs tracefs /sys/kernel/tracing";
@@ -65,9 +64,9 @@ no_tracefs(Output) ->
 start(Library, Probes) ->
     start(Library, Probes, #{}).
 
-%% Options: `longest`, the bytes to read of each string (300 unless told); `os_pid`, to attach to one process;
-%% `located`, true to read each argument from the location in its note. Scripts of many probes need that: for each arg0
-%% in a script, bpftrace reads the notes of the whole library again.
+%% Options: `longest`, the bytes to read of each string (300 by default); `os_pid`, to attach to one process; `located`,
+%% true to read each argument from the location in its note. Scripts of many probes need that: for each arg0 in a
+%% script, bpftrace reads the notes of the whole library again.
 start(Library, Probes, Options) ->
     Numbered = maps:from_list([{N, described(Probe)} || {N, Probe} <- lists:zip(lists:seq(1, length(Probes)), Probes)]),
     Pieces = (maps:get(longest, Options, ?LONGEST) + ?PIECE - 1) div ?PIECE,
@@ -80,7 +79,7 @@ start(Library, Probes, Options) ->
               || {N, Described} <- maps:to_list(Numbered)],
     start_script(Script, Options#{probes => Numbered}).
 
-%% A probe's description in the catalogue. A labeled probe is named with its label, one of a row with its number.
+%% A probe's description in the catalogue. A labeled probe is named with its label, a probe of an array with its number.
 described(Probe) ->
     Base = string:trim(atom_to_list(Probe), trailing, "0123456789"),
     [Described] = [D || D = #{name := Of} <- dyntrace:probes(),
@@ -95,15 +94,14 @@ operands(Library) ->
                             [global, {capture, all_but_first, list}]),
     maps:from_list([{list_to_atom(Name), string:lexemes(Arguments, " ")} || [Name, Arguments] <- Notes]).
 
-%% Starts any script. lines/1 returns what it printed; with the option `on_line', a function is called with each line.
-%% `strlen' is the length of strings that it reads. Returns when its probes are attached. bpftrace ends when the caller
-%% ends.
+%% Starts any script. lines/1 returns its output. `strlen' is the length of strings that it reads. Returns when its
+%% probes are attached. bpftrace ends when the caller ends.
 start_script(Script, Options) ->
     {ok, Consumer} = gen_server:start(?MODULE, {self(), Script, Options}, []),
     ok = gen_server:call(Consumer, attached, ?DEADLINE),
     Consumer.
 
-%% Starts one of the project's scripts, from its file, with these arguments.
+%% Starts one of the project's scripts from its file, with these arguments.
 start_file(File, Args) ->
     {ok, Script} = file:read_file(File),
     start_script(Script, #{args => Args, strlen => ?DEFAULT_STRLEN}).
@@ -126,20 +124,20 @@ events(Consumer) ->
 lines(Consumer) ->
     gen_server:call(Consumer, lines).
 
-%% The lines that begin with a time, printed by printf("%llu %s\n", nsecs, ...), sorted by it. Lines arrive in the order
-%% of the buffers of the CPUs.
+%% The lines that begin with a time, printed by printf("%llu %s\n", nsecs, ...), sorted by that time. Lines arrive in
+%% the order of the per-CPU buffers.
 in_time(Lines) ->
     Timed = [{binary_to_integer(Time), Text}
              || Line <- Lines,
                 {match, [Time, Text]} <- [re:run(Line, "^(\\d+) (.*)$", [{capture, all_but_first, binary}])]],
     [Text || {_, Text} <- lists:keysort(1, Timed)].
 
-%% Detaches as Ctrl-C does, and returns all events that were recorded.
+%% Detaches by SIGINT, and returns all recorded events.
 stop(Consumer) ->
     {Events, _} = signal(Consumer, "INT"),
     Events.
 
-%% The same for a script. Returns all lines that it printed, also those of its END.
+%% The same for a script. Returns all lines that it printed, including those of its END.
 stop_script(Consumer) ->
     {_, Lines} = signal(Consumer, "INT"),
     Lines.
@@ -179,7 +177,7 @@ field_script(N, I, Type, Argument, _Pieces) ->
                      end,
     io_lib:format("  printf(\"@@ %llu %d ~b ~b 0 ~s\\n\", $t, tid, ~s~s);\n", [N, I, Format, Cast, Argument]).
 
-%% bpftrace before 0.27 has no arg6 and above: these are read from the location in their note.
+%% bpftrace before 0.27 has no arg6 and above, so these arguments are read from the location in their note.
 argument(I, _) when I < 6 ->
     "arg" ++ integer_to_list(I);
 argument(_, Operand) ->
@@ -196,7 +194,7 @@ located(Operand) ->
 offset("") -> "0";
 offset(Offset) -> Offset.
 
-%% The register's name for bpftrace, which has whole registers: ax for rax and eax, r10 for r10d.
+%% bpftrace's name of a register. It has only whole registers: ax for rax and eax, r10 for r10d.
 register_name([Width, First | Rest]) when First >= $a, Width =:= $r orelse Width =:= $e -> [First | Rest];
 register_name(Name) -> string:trim(Name, trailing, "d").
 
@@ -212,7 +210,7 @@ init({Owner, Script, Options}) ->
               #{os_pid := OsPid} -> ["-p", OsPid];
               #{} -> []
           end,
-    %% A bpftrace that outlived a killed VM would keep the probes enabled.
+    %% A bpftrace that outlives a killed VM would keep the probes enabled.
     Port = open_port({spawn_executable, os:find_executable("setpriv")},
                      [{args, ["--pdeathsig", "INT", "bpftrace", "-B", "line"] ++ Pid ++ [File] ++
                            maps:get(args, Options, [])},
@@ -222,8 +220,7 @@ init({Owner, Script, Options}) ->
                              {"BPFTRACE_PERF_RB_PAGES", "1024"}]}]),
     {os_pid, OsPid1} = erlang:port_info(Port, os_pid),
     {ok, #state{port = Port, os_pid = OsPid1, probes = maps:get(probes, Options, #{}),
-                attached = {waiting, File, []},
-                on_line = maps:get(on_line, Options, fun(_) -> ok end)}}.
+                attached = {waiting, File, []}}}.
 
 handle_call(attached, From, State = #state{attached = {waiting, File, Calls}}) ->
     {noreply, State#state{attached = {waiting, File, [From | Calls]}}};
@@ -244,8 +241,7 @@ handle_call({stop, Signal}, From, State) ->
     _ = erlang:send_after(?AGAIN_MS, self(), {again, Signal}),
     {noreply, State#state{stopping = [From | State#state.stopping]}}.
 
-handle_cast(_, State) ->
-    {noreply, State}.
+handle_cast(_, State) -> {noreply, State}.
 
 handle_info({Port, {data, {_, Line}}}, State = #state{port = Port}) ->
     {noreply, line(Line, State)};
@@ -265,8 +261,7 @@ handle_info({again, Signal}, State) ->
     {noreply, State};
 handle_info({'DOWN', _, process, _Owner, _}, State) ->
     {stop, normal, State};
-handle_info(_, State) ->
-    {noreply, State}.
+handle_info(_, State) -> {noreply, State}.
 
 terminate(_, #state{exited = true}) ->
     ok;
@@ -274,14 +269,14 @@ terminate(_, State) ->
     %% The owner has ended. If bpftrace stayed attached, other tests would see a consumer.
     send_signal("KILL", State).
 
-%% A bpftrace that has ended meanwhile needs none: its exit status is on the way.
+%% If bpftrace has ended meanwhile, it needs no signal: its exit status is on the way.
 send_signal(Signal, #state{os_pid = OsPid}) ->
     Output = os:cmd("kill -" ++ Signal ++ " " ++ integer_to_list(OsPid)),
     true = Output =:= "" orelse string:find(Output, "No such process") =/= nomatch,
     ok.
 
-%% While bpftrace has a handler for it, no interrupt has ended its loop. bpftrace misses an interrupt that arrives
-%% outside of its wait.
+%% As long as bpftrace has a handler for SIGINT, its loop has not been interrupted. bpftrace misses a SIGINT that
+%% arrives outside of its wait.
 catches_interrupts(#state{os_pid = OsPid}) ->
     case file:read_file("/proc/" ++ integer_to_list(OsPid) ++ "/status") of
         {ok, Status} ->
@@ -301,9 +296,8 @@ line(<<"@@ ", Part/binary>>, State) ->
     [Time, Tid, N, I, K | Text] = binary:split(Part, <<" ">>, [global]),
     part({binary_to_integer(Time), Tid, binary_to_integer(N)},
          {binary_to_integer(I), binary_to_integer(K)}, iolist_to_binary(lists:join(" ", Text)), State);
-line(Line, State = #state{on_line = OnLine}) ->
-    _ = OnLine(Line),
-    State#state{lines = [Line | State#state.lines]}.
+line(Line, State = #state{lines = Lines}) ->
+    State#state{lines = [Line | Lines]}.
 
 part(Key = {_, _, N}, Index = {I, _}, Text, State = #state{parts = Parts, probes = Probes}) ->
     #{name := Probe, fields := Fields} = maps:get(N, Probes),
@@ -328,7 +322,7 @@ value(I, #{name := Name, type := string}, Parts) ->
 value(I, #{name := Name}, Parts) ->
     {Name, binary_to_integer(maps:get({I, 0}, Parts))}.
 
-%% A piece that is not full is the last one. The bytes after it do not belong to the string.
+%% A piece that is not full is the last one. Bytes after it do not belong to the string.
 pieces(I, K, Parts) ->
     case Parts of
         #{{I, K} := <<"1 ", Text:?PIECE/binary, _/binary>>} -> [Text | pieces(I, K + 1, Parts)];
@@ -336,7 +330,7 @@ pieces(I, K, Parts) ->
         #{} -> []
     end.
 
-%% Those who wait for none of these events. Events may be very many: each is looked at once.
+%% The waiting callers for which no event matches. There may be very many events, so each is examined once.
 unserved(Waiting, Events) ->
     [W || W = {Fun, From} <- Waiting, not served(Fun, From, Events)].
 

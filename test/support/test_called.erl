@@ -3,7 +3,8 @@
 
 -export([often/2, seldom/1, squares/1]).
 
-%% Calls itself until told to stop, and counts in the counter. It makes way: other processes share the scheduler.
+%% Calls itself until it is stopped, and counts calls in the counter. It yields, because other processes share the
+%% scheduler.
 often(Counter, Stop) ->
     counters:add(Counter, 1, 1),
     case counters:get(Stop, 1) of
@@ -11,7 +12,7 @@ often(Counter, Stop) ->
         1 -> stopped
     end.
 
-%% Once per millisecond.
+%% Makes one call per millisecond.
 seldom(Stop) ->
     timer:sleep(1),
     case counters:get(Stop, 1) of
@@ -19,7 +20,7 @@ seldom(Stop) ->
         1 -> stopped
     end.
 
-%% With functions that the compiler generates, called once per element.
+%% Uses functions that the compiler generates and that are called once per element.
 squares(N) ->
     Square = fun(I) -> I * I end,
     [Square(I) || I <- lists:seq(1, N)].

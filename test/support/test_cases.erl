@@ -1,13 +1,15 @@
-%% What makes each probe's events happen, and what Erlang says of them.
+%% Causes the events of each probe, and computes the expected events with Erlang's own functions.
 %%
 %% Every case runs on the traced node, switches on the trace flags that its events need,
-%% makes them happen, and returns the events that a consumer must have got, in order:
+%% causes them, and returns the events that a consumer must receive, in order:
 %% [{Probe, #{Field => binary() | integer()}}]. The expected values come from Erlang's own
 %% functions (pid_to_list/1, process_info/2, another tracer), never from this library.
 -module(test_cases).
 
--export([probes/0, probes/1, run/1, comparable/1, traced/2, untold/3, text/1, text_of/1, location/1]).
+-export([probes/0, probes/1, run/1, comparable/1, traced/2, traced_pid/2, traced_pid/3, text/1, text_of/1, location/1]).
 -export([identity/1, fail/2, outer/1, caller/0, sum/2, collected/0, waits/0]).
+%% For test_erlang_cases
+-export([annotations/1, collected_alike/0, exchanges/1, get_value/2, messages/0, no_patterns/0, received/0]).
 
 -define(TRACER, {tracer, dyntrace, []}).
 
@@ -22,16 +24,7 @@ probes() ->
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
      user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n]
-    ++ test_port_cases:drivers() ++
-    [message__send, message__send__remote, message__queued, message__receive,
-     process__spawn, process__exit, process__exit_signal,
-     process__scheduled, process__unscheduled, process__hibernate,
-     process__heap_grow, process__heap_shrink,
-     gc_major__start, gc_minor__start, gc_major__end, gc_minor__end,
-     global__function__entry, function__return, bif__entry, bif__return, nif__entry, nif__return] ++
-    test_port_cases:probes() ++
-    [process__exit_signal__remote, trace, trace_seq,
-     user_trace__s1, user_trace__i4s4, user_trace__n42].
+    ++ test_port_cases:drivers() ++ test_erlang_cases:probes().
 
 %% The probes of this backend.
 probes(Backend) ->
@@ -58,7 +51,7 @@ run(process_link) ->
                                 Stranger = LinkTo(self(), self()),
                                 receive linked -> Stranger end
                         end),
-    %% An unlink is a signal too: the tracee has handled it when it answers.
+    %% An unlink is also a signal: the tracee has handled it once it answers.
     Other ! stop,
     [{process_link, #{from => text(From), to => text(To), type => Type}}
      || {From, To, Type} <- [{Pid, Other, <<"link">>}, {Pid, Other, <<"unlink">>},
@@ -92,16 +85,16 @@ run(process_register) ->
      || {Who, Name, Type} <- [{Pid, <<"test_name">>, <<"register">>}, {Pid, <<"test_name">>, <<"unregister">>},
                               {Port, <<"'dt port'">>, <<"register">>}, {Port, <<"'dt port'">>, <<"unregister">>}]];
 
-%% The events that a consumer receives for one process are those that a process tracer receives for another process that
-%% does the same.
+%% A consumer receives the same events for one process as a process tracer receives for another process that does the
+%% same.
 run(process_scheduled) ->
     Flags = [running, exiting],
-    Tell = fun(Pid) ->
-                   [{process_scheduled, #{pid => text(Pid), entry => location(Where), type => atom_to_binary(Tag)}}
-                    || {trace, _, Tag, Where} <- process_traced(Flags, fun waits/0)]
-           end,
-    Pid = untold(Flags, fun waits/0),
-    Tell(Pid);
+    Expected = fun(Pid) ->
+                       [{process_scheduled, #{pid => text(Pid), entry => location(Where), type => atom_to_binary(Tag)}}
+                        || {trace, _, Tag, Where} <- process_traced(Flags, fun waits/0)]
+               end,
+    Pid = traced_pid(Flags, fun waits/0),
+    Expected(Pid);
 
 run(port_open) ->
     {Owner, Port, _} = port_life([ports]),
@@ -118,8 +111,8 @@ run(port_link) ->
      || Type <- [<<"link">>, <<"unlink">>, <<"link">>]];
 
 run(port_scheduled) ->
-    {_, Port, Told} = on_one_scheduler(fun() -> port_life([running_ports]) end),
-    [Event || {trace, _, Tag, Where} <- Told,
+    {_, Port, Reported} = on_one_scheduler(fun() -> port_life([running_ports]) end),
+    [Event || {trace, _, Tag, Where} <- Reported,
               Event <- comparable({port_scheduled,
                                    #{port => text(Port), entry => location(Where), type => atom_to_binary(Tag)}})];
 
@@ -146,7 +139,7 @@ run(function_return) ->
                     no_patterns(),
                     Traced
                 end],
-        %% `return_to' names the function that is returned to: outer/1 calls identity/1, caller/0 calls outer/1.
+        %% `return_to' names the function that the call returns to: outer/1 calls identity/1, caller/0 calls outer/1.
         Entry <- case Match of
                      true -> [<<"test_cases:outer/1">>, <<"test_cases:caller/0">>];
                      _ -> [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]
@@ -161,7 +154,7 @@ run(function_exception) ->
     [{function_exception, #{pid => text(Pid), entry => <<"test_cases:fail/2">>, class => atom_to_binary(Class)}}
      || Class <- Classes];
 
-%% Arguments are a list, also where they could be a string.
+%% Arguments are shown as a list, even if they could be a string.
 run(function_arguments) ->
     [1 = test_trace:trace_pattern({?MODULE, Function, Arity}, true, [local])
      || {Function, Arity} <- [{identity, 1}, {sum, 2}, {caller, 0}, {outer, 1}]],
@@ -174,7 +167,7 @@ run(function_arguments) ->
                             arguments => iolist_to_binary(["[", lists:join(",", [text_of(Arg) || Arg <- Args]), "]"])}}
      || {Function, Args} <- Calls ++ [{outer, [1]}, {identity, [1]}]];
 
-%% Not with `return_to'.
+%% Without `return_to'.
 run(function_value) ->
     Values = [17, "tea", {ok, self()}, [], <<"bytes">>],
     Matches = [{[{'_', [], [{return_trace}]}], [call]},
@@ -189,7 +182,7 @@ run(function_value) ->
     [{function_value, #{pid => text(Pid), entry => <<"test_cases:identity/1">>, value => text_of(Value)}}
      || Pid <- lists:droplast(Pids), Value <- Values];
 
-%% Only of prim_file's functions; the name is the first argument, if that is one.
+%% Only for functions of prim_file. The name is the first argument, if that is a name.
 run(file_call) ->
     Functions = [{read_file, 1}, {open, 2}, {close, 1}],
     [1 = test_trace:trace_pattern({prim_file, F, A}, true, [local]) || {F, A} <- Functions],
@@ -266,9 +259,8 @@ run(message_send) ->
 run(message_receive) ->
     [{message_receive, #{to => text(To), message => text_of(Message)}} || {To, Message} <- received()];
 
-%% The first and the last message have no sender: there is no match specification, or it has another result. A port
-%% needs none.
-%% delivery_SUITE has the messages of other nodes.
+%% The first and the last message have no sender, because the match specification is missing or has another result. A
+%% port needs no match specification. delivery_SUITE has the messages of other nodes.
 run(message_delivery) ->
     Here = atom_to_binary(node()),
     {Pid, {Other, Port}} =
@@ -353,156 +345,16 @@ run(user_span_stop) ->
 
 run(user_trace_s1) ->
     [{user_trace_s1, Fields} || Fields <- messages()];
-run(user_trace__s1) ->
-    [{user_trace__s1, Fields} || Fields <- messages()];
 run(user_trace_i4s4) ->
     [{user_trace_i4s4, Fields} || {_, Fields} <- annotations(fun(Args) -> apply(dyntrace, p, Args) end)];
-run(user_trace__i4s4) ->
-    [{user_trace__i4s4, Fields} || {_, Fields} <- annotations(fun(Args) -> apply(dyntrace, p, Args) end)];
 run(user_trace_n) ->
     [{user_trace_n, Fields#{label => N}}
      || {N, Fields} <- annotations(fun(Args) -> apply(dyntrace, pn, [length(Args) | Args]) end)];
-run(user_trace__n42) ->
-    [{user_trace__n42, Fields} || {_, Fields} <- annotations(fun(Args) -> apply(dyntrace, pn, [42 | Args]) end)];
-
-%% -- The provider erlang -------------------------------------------------------------------
-
-run(message__send) ->
-    To = spawn(fun Loop() -> receive stop -> ok; _ -> Loop() end end),
-    Terms = sized(),
-    ok = test_port_cases:load(output),
-    {Pid, Driver} = traced([send], fun() -> [To ! Term || Term <- Terms], test_port_cases:answering() end),
-    ok = test_driver:unload(output),
-    Tokens = [{text(From), text(Receiver), erts_debug:flat_size(Message), label(Label), Previous, Current}
-              || {From, Receiver, Message, Label, Previous, Current} <- exchanges(send)],
-    To ! stop,
-    [{message__send, #{sender => From, receiver => Receiver, size => Size,
-                       label => Label, previous => Previous, current => Current}}
-     || {From, Receiver, Size, Label, Previous, Current} <-
-            [{text(From), text(Receiver), erts_debug:flat_size(Term), 0, 0, 0}
-             || {From, Receiver, Term} <- [{Pid, To, Term} || Term <- Terms]
-                    ++ [{Pid, Driver, {Pid, {connect, Pid}}}, {Driver, Pid, {Driver, connected}}]] ++ Tokens];
-
-%% A single node sends to no other node. usdt_SUITE:remote_receivers/1 has two nodes.
-run(message__send__remote) ->
-    Far = far(),
-    [ok = dyntrace:trace_send(send, [], self(), Message, #{extra => To})
-     || {To, Message} <- [{Far, hello}, {{name, 'far@a-host'}, {hello, "you"}}, {{name, node()}, no}, {self(), no},
-                          {name, no}]],
-    [{message__send__remote, #{sender => text(self()), node_name => <<"'far@a-host'">>, receiver => To,
-                               size => Size, label => 0, previous => 0, current => 0}}
-     || {To, Size} <- [{text(Far), 0}, {<<"{name,'far@a-host'}">>, 3 + 6}]];
-
-run(message__queued) ->
-    [{message__queued, #{receiver => text(To), size => erts_debug:flat_size(Message), queue_len => 0,
-                         label => 0, previous => 0, current => 0}} || {To, Message} <- received()];
-
-run(message__receive) ->
-    Received = [{To, Message, 0, 0, 0} || {To, Message} <- received()],
-    Tokens = [{To, Message, label(Label), Previous, Current}
-              || {_, To, Message, Label, Previous, Current} <- exchanges('receive')],
-    [{message__receive, #{receiver => text(To), size => erts_debug:flat_size(Message), queue_len => 0,
-                          label => Label, previous => Previous, current => Current}}
-     || {To, Message, Label, Previous, Current} <- Received ++ Tokens];
-
-run(process__spawn) ->
-    [{process__spawn, #{p => P, mfa => Mfa}} || {process_spawn, #{pid := P, entry := Mfa}} <- run(process_spawn)];
-
-run(process__exit) ->
-    [{process__exit, #{p => P, reason => Reason}}
-     || {process_exit, #{pid := P, reason := Reason}} <- run(process_exit)];
-
-run(process__exit_signal) ->
-    {Pid, Others} =
-        traced(['receive'], fun() ->
-                                    process_flag(trap_exit, true),
-                                    [begin
-                                         Other = spawn_link(fun() -> exit({over, N}) end),
-                                         receive {'EXIT', Other, {over, N}} -> {Other, N} end
-                                     end || N <- [1, 2]]
-                            end),
-    [{process__exit_signal, #{sender => text(Other), receiver => text(Pid),
-                              reason => iolist_to_binary(io_lib:format("{over,~b}", [N]))}}
-     || {Other, N} <- Others];
-
-%% sources_SUITE has two nodes.
-run(process__exit_signal__remote) ->
-    Far = far(),
-    [ok = dyntrace:trace_receive('receive', [], self(), {'EXIT', From, {over, "it"}}, #{}) || From <- [self(), Far]],
-    [{process__exit_signal__remote, #{sender => text(Far), node_name => <<"'far@a-host'">>, receiver => text(self()),
-                                      reason => <<"{over,\"it\"}">>, label => 0, previous => 0, current => 0}}];
-
-run(process__scheduled) ->
-    [{process__scheduled, #{p => P, mfa => Mfa}}
-     || {_, #{pid := P, entry := Mfa, type := <<"in", _/binary>>}} <- run(process_scheduled)];
-
-run(process__unscheduled) ->
-    [{process__unscheduled, #{p => P}} || {_, #{pid := P, type := <<"out", _/binary>>}} <- run(process_scheduled)];
-
-run(process__hibernate) ->
-    Pid = untold([running], fun() ->
-                                    _ = erlang:send_after(5, self(), wake),
-                                    erlang:hibernate(erlang, self, [])
-                            end),
-    [{process__hibernate, #{p => text(Pid), mfa => <<"erlang:hibernate/3">>}}];
-
-run(process__heap_grow) ->
-    [{process__heap_grow, Heap} || Heap = #{old_size := Old, new_size := New} <- heaps(), New > Old];
-run(process__heap_shrink) ->
-    [{process__heap_shrink, Heap} || Heap = #{old_size := Old, new_size := New} <- heaps(), New < Old];
-
-run(gc_minor__start) -> erlang_collections(gc_minor__start, gc_minor_start, need);
-run(gc_minor__end) -> erlang_collections(gc_minor__end, gc_minor_end, reclaimed);
-run(gc_major__start) -> erlang_collections(gc_major__start, gc_major_start, need);
-run(gc_major__end) -> erlang_collections(gc_major__end, gc_major_end, reclaimed);
-
-run(global__function__entry) ->
-    [{global__function__entry, #{p => P, mfa => Mfa, depth => 0}}
-     || {_, #{pid := P, entry := Mfa}} <- run(function_call)];
-
-%% It never fires.
-run(local__function__entry) ->
-    _ = run(function_call),
-    [];
-
-run(bif__entry) -> builtin_calls(bif__entry, [{erlang, md5, 1}, {lists, reverse, 2}]);
-run(bif__return) -> builtin_calls(bif__return, [{erlang, md5, 1}, {lists, reverse, 2}]);
-run(nif__entry) -> builtin_calls(nif__entry, [{prim_file, get_cwd_nif, 0}]);
-run(nif__return) -> builtin_calls(nif__return, [{prim_file, get_cwd_nif, 0}]);
-
-run(function__return) ->
-    Match = [{'_', [], [{return_trace}]}],
-    _ = test_trace:trace_pattern({?MODULE, outer, 1}, Match, [local]),
-    _ = test_trace:trace_pattern({?MODULE, identity, 1}, Match, [local]),
-    {Pid, _} = traced([call, return_to], fun ?MODULE:caller/0),
-    no_patterns(),
-    [{function__return, #{p => text(Pid), mfa => Mfa, depth => 0}}
-     || Mfa <- [<<"test_cases:identity/1">>, <<"test_cases:outer/1">>]];
-
-run(trace) ->
-    Other = spawn(fun() -> receive stop -> ok end end),
-    Pid = untold([send, procs], fun() ->
-                                        true = link(Other),
-                                        true = unlink(Other),
-                                        Other ! {stop, "it"},
-                                        exit({all, done})
-                                end, {a, "state"}),
-    Other ! stop,
-    [{trace, #{p => text(Pid), event => Event, state => <<"{a,\"state\"}">>, arg1 => Arg1, arg2 => Arg2}}
-     || {Event, Arg1, Arg2} <- [{<<"link">>, text(Other), <<>>}, {<<"unlink">>, text(Other), <<>>},
-                                {<<"send">>, <<"{stop,\"it\"}">>, text(Other)}, {<<"exit">>, <<"{all,done}">>, <<>>}]];
-
-run(trace_seq) ->
-    [{trace_seq, #{state => <<"[]">>, label => text_of(Label),
-                   seq_info => iolist_to_binary(io_lib:format("{send,{~b,~b},~ts,~ts,~ts}",
-                                                              [Previous, Current, text(From), text(To),
-                                                               text_of(Message)]))}}
-     || {From, To, Message, Label, Previous, Current} <- exchanges(send)];
 
 run(Probe) ->
-    test_port_cases:run(Probe).
+    test_erlang_cases:run(Probe).
 
-%% -- Functions that are traced -----------------------------------------------------------
+%% -- Traced functions --------------------------------------------------------------------
 
 identity(X) ->
     X.
@@ -519,33 +371,21 @@ caller() ->
 fail(Class, Reason) ->
     erlang:raise(Class, Reason, []).
 
-%% Calls of two BIFs, of a NIF and of Erlang code, all traced: the events of the probe are those of these functions.
-builtin_calls(Probe, Mfas) ->
-    [1 = test_trace:trace_pattern(Mfa, [{'_', [], [{exception_trace}]}], [local])
-     || Mfa <- [{erlang, md5, 1}, {lists, reverse, 2}, {prim_file, get_cwd_nif, 0}, {?MODULE, identity, 1}]],
-    {Pid, _} = traced([call], fun() ->
-                                      _ = erlang:md5("a"),
-                                      _ = lists:reverse([1, 2], ?MODULE:identity([])),
-                                      prim_file:get_cwd()
-                              end),
-    no_patterns(),
-    [{Probe, #{p => text(Pid), mfa => location(Mfa)}} || Mfa <- Mfas].
-
-%% Produces a known amount of garbage: each process that runs it collects alike.
+%% Produces a known amount of garbage, so every process that runs it collects in the same way.
 collected() ->
     _ = [lists:seq(1, 1000) || _ <- lists:seq(1, 5)],
     true = erlang:garbage_collect(self(), [{type, minor}]),
     true = erlang:garbage_collect(self(), [{type, major}]),
     ok.
 
-%% Gives up its scheduler at known points.
+%% Yields its scheduler at known points.
 waits() ->
     receive after 5 -> ok end,
     exit(done).
 
-%% -- Making it happen ---------------------------------------------------------------------
+%% -- Causing events -----------------------------------------------------------------------
 
-%% Runs Fun in a new process that is traced by dyntrace, until it returns.
+%% Runs Fun in a new process that dyntrace traces until Fun returns.
 traced(Flags, Fun) ->
     Self = self(),
     {Pid, _} = start(fun() ->
@@ -555,24 +395,24 @@ traced(Flags, Fun) ->
                      end, [?TRACER | Flags]),
     receive {Pid, Result} -> {Pid, Result} end.
 
-%% Runs Fun in a process of its own, traced by dyntrace, to its end.
-untold(Flags, Fun) ->
-    untold(Flags, Fun, []).
+%% Runs Fun in a separate process that dyntrace traces to its end.
+traced_pid(Flags, Fun) ->
+    traced_pid(Flags, Fun, []).
 
-untold(Flags, Fun, State) ->
+traced_pid(Flags, Fun, State) ->
     {Pid, Ref} = start(Fun, [{tracer, dyntrace, State} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
     Pid.
 
-%% The events that a process tracer receives for the same.
+%% The events that a process tracer receives for the same Fun.
 process_traced(Flags, Fun) ->
     {Pid, Ref} = start(Fun, [{tracer, self()} | Flags]),
     receive {'DOWN', Ref, process, Pid, _} -> ok end,
     delivered(Pid),
-    told(Pid).
+    trace_messages(Pid).
 
-%% A process that waits until it is traced, then runs Fun.
+%% A process that waits until it is traced, and then runs Fun.
 start(Fun, TraceOptions) ->
     {Pid, Ref} = spawn_monitor(fun() -> receive go -> Fun() end end),
     waiting = until_waiting(Pid),
@@ -590,18 +430,18 @@ delivered(Pid) ->
     Ref = erlang:trace_delivered(all),
     receive {trace_delivered, all, Ref} -> Pid end.
 
-told(Who) ->
-    receive Message when element(1, Message) =:= trace, element(2, Message) =:= Who -> [Message | told(Who)]
+trace_messages(Who) ->
+    receive Message when element(1, Message) =:= trace, element(2, Message) =:= Who -> [Message | trace_messages(Who)]
     after 0 -> []
     end.
 
-%% A process opens a port, sends to it, unlinks, links and closes it. dyntrace traces that port. Also returns what a
-%% process tracer receives for another port of that kind.
+%% A process opens a port, sends to it, unlinks, links and closes it. dyntrace traces that port. Also returns the events
+%% that a process tracer receives for another port of that kind.
 port_life(Flags) ->
     {Owner, Port} = port_life(Flags, ?TRACER),
     {_, Other} = port_life(Flags, {tracer, self()}),
     _ = delivered(Other),
-    {Owner, Port, told(Other)}.
+    {Owner, Port, trace_messages(Other)}.
 
 port_life(Flags, Tracer) ->
     Self = self(),
@@ -622,8 +462,8 @@ port_life(Flags, Tracer) ->
             receive {'DOWN', Ref, process, Owner, _} -> {Owner, Port} end
     end.
 
-%% The VM names the operation only if it calls the port at once: not while another scheduler still runs the port, whose
-%% input the process has already received.
+%% The VM names the operation only if it calls the port immediately. That is not the case while another scheduler still
+%% runs the port after the process has received the port's input.
 on_one_scheduler(Fun) ->
     Online = erlang:system_flag(schedulers_online, 1),
     try Fun()
@@ -644,8 +484,8 @@ seq_traced(Fun) ->
         seq_trace:set_system_tracer(Old)
     end.
 
-%% A message there and one back. The token's serial counts both, and its previous serial is that of the message which
-%% the sender received last. Returns {From, To, Message, Label, Previous, Current}.
+%% One message to a process and one back. The token's serial counts both, and its previous serial is that of the last
+%% message that the sender received. Returns {From, To, Message, Label, Previous, Current}.
 exchanges(Flag) ->
     exchange(Flag, 23) ++ exchange(Flag, {a, "label"}).
 
@@ -660,23 +500,14 @@ exchange(Flag, Label) ->
                                Echo ! {self(), "hi"},
                                receive {echo, "hi"} -> Began end
                        end),
-    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1},
-     {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
+    [{Self, Echo, {Self, "hi"}, Label, 0, Began + 1}, {Echo, Self, {echo, "hi"}, Label, Began + 1, Began + 2}].
 
 seq_messages(Probe, Flag) ->
     [{Probe, #{label => text_of(Label), from => text(From), to => text(To), previous => Previous,
                current => Current, message => text_of(Message)}}
      || {From, To, Message, Label, Previous, Current} <- exchanges(Flag)].
 
-%% The same in the form of the probes of the provider erlang.
-label(Label) when is_integer(Label) -> Label;
-label(_) -> -(1 bsl 31).
-
-%% A process of another node.
-far() ->
-    binary_to_term(<<131, 88, 119, 10, "far@a-host", 17:32, 0:32, 1:32>>).
-
-%% Messages that a process and a port receive, except one that a match specification leaves out: {To, Message}.
+%% Messages that a process and a port receive, except one that a match specification filters out: {To, Message}.
 received() ->
     {Pid, Port} =
         traced([], fun() ->
@@ -696,46 +527,22 @@ received() ->
                    end),
     [{Pid, {note, "to self"}}, {Pid, timeout}, {Port, {Pid, close}}, {Pid, {Port, closed}}].
 
-%% Terms of the types that messages are of.
-sized() ->
-    [an_atom, 0, (1 bsl 59) - 1, 1 bsl 59, -(1 bsl 59), -(1 bsl 59) - 1, 1 bsl 63, -(1 bsl 63), (1 bsl 64) - 1, 1.5,
-     [], [1], [a | b], "a string", [[1, [2.0]], [3]], lists:seq(1, 400), {}, {1}, {a, {b, "c"}, [d]},
-     list_to_tuple(lists:seq(1, 300)),
-     #{}, #{a => 1}, #{a => "1", {b} => #{c => [1.5]}}, maps:from_list([{N, N} || N <- lists:seq(1, 32)]),
-     <<>>, <<"a">>, binary:copy(<<"a">>, 8), binary:copy(<<"a">>, 9), binary:copy(<<"a">>, 64),
-     binary:copy(<<"a">>, 65),
-     binary:copy(<<"a">>, 100000), self(), make_ref(), hd(erlang:ports()),
-     {self(), make_ref(), {request, #{id => 17, body => <<"hello">>}}}].
-
-%% The events that a process tracer receives for a process that collects as the traced process does.
+%% The events that a process tracer receives for a process that collects like the traced process.
 collected_alike() ->
     Flags = [garbage_collection],
-    Pid = untold(Flags, fun collected/0),
+    Pid = traced_pid(Flags, fun collected/0),
     {Pid, [{Tag, Info} || {trace, _, Tag, Info} <- process_traced(Flags, fun collected/0)]}.
 
 collections(Probe, Amount) ->
-    {Pid, Told} = collected_alike(),
+    {Pid, Reported} = collected_alike(),
     [{Probe, #{pid => text(Pid), Amount => get_value(wordsize, Info),
                heap => get_value(heap_block_size, Info), old_heap => get_value(old_heap_block_size, Info)}}
-     || {Tag, Info} <- Told, Tag =:= Probe].
-
-erlang_collections(Probe, Tag, Amount) ->
-    {Pid, Told} = collected_alike(),
-    [{Probe, #{p => text(Pid), Amount => get_value(wordsize, Info)}} || {T, Info} <- Told, T =:= Tag].
-
-%% The heap before and after each collection.
-heaps() ->
-    {Pid, Told} = collected_alike(),
-    [#{p => text(Pid), old_size => Old, new_size => New}
-     || {Old, New} <- pairs([get_value(heap_block_size, Info) || {_, Info} <- Told])].
-
-pairs([Start, End | Rest]) -> [{Start, End} | pairs(Rest)];
-pairs([]) -> [].
+     || {Tag, Info} <- Reported, Tag =:= Probe].
 
 %% -- Annotating -----------------------------------------------------------------------------
 
-%% Removes values that can't be known beforehand, which annotation_SUITE checks; and how often a port is scheduled for
-%% its input, and whether for a command, which varies.
+%% Removes values that can't be predicted, which annotation_SUITE checks; and how often a port is scheduled for its
+%% input, and whether for a command, because that varies.
 comparable({port_scheduled, #{entry := Entry}}) when Entry =:= <<"undefined">>; Entry =:= <<"command">> -> [];
 comparable({Probe, Fields}) -> [{Probe, maps:without([id, duration], Fields)}].
 
@@ -755,8 +562,8 @@ messages() ->
                                 {7, null}, {[<<"io">>, "data", [[] | <<"!">>]], <<"iodata!">>},
                                 {<<"a", 0, "b">>, <<"a\x{FFFD}b"/utf8>>}]].
 
-%% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. No empty strings: after 16 events,
-%% babeltrace 2.0.4 shows the value of an earlier event in their place.
+%% Each arity, arguments that count as missing, and a tag: {Arity, Fields}. Empty strings are avoided, because after 16
+%% events babeltrace 2.0.4 shows the value of an earlier event for them.
 annotations(Annotate) ->
     Rows = [{[], [0, 0, 0, 0], [null, null, null, null]},
             {[1], [1, 0, 0, 0], [null, null, null, null]},
@@ -782,7 +589,7 @@ annotations(Annotate) ->
          {length(Args), maps:from_list(lists:zip(Names, [text(self()), TagIs | Integers] ++ Strings))}
      end || {Tag, TagIs} <- [{undefined, null}, {"the tåg", <<"the tåg"/utf8>>}], {Args, Integers, Strings} <- Rows].
 
-%% -- What Erlang says -----------------------------------------------------------------------
+%% -- Expected values ------------------------------------------------------------------------
 
 text(Pid) when is_pid(Pid) -> list_to_binary(pid_to_list(Pid));
 text(Port) when is_port(Port) -> list_to_binary(port_to_list(Port));
@@ -790,7 +597,7 @@ text(Ref) when is_reference(Ref) -> list_to_binary(ref_to_list(Ref));
 text(Name) when is_atom(Name) -> unicode:characters_to_binary(io_lib:format("~tw", [Name]));
 text({Name, Node}) -> iolist_to_binary(["{", text(Name), ",", text(Node), "}"]).
 
-%% A term's text, for those terms that %T writes as ~tw and ~tp do.
+%% The text of a term, for terms that %T writes like ~tw and ~tp.
 text_of(Term) when is_pid(Term); is_port(Term); is_reference(Term); is_atom(Term) -> text(Term);
 text_of(Tuple) when is_tuple(Tuple) ->
     iolist_to_binary(["{", lists:join(",", [text_of(Element) || Element <- tuple_to_list(Tuple)]), "}"]);

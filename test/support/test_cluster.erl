@@ -1,16 +1,16 @@
-%% Hosts on this machine: each has a network, a host name, a user and a session daemon of its own. A collector is
-%% connected with all of them by a bridge.
+%% Hosts on this machine, each with its own network, host name, user and session daemon. A bridge connects a collector
+%% with all of them.
 %%
 %%     Cluster = test_cluster:start(["anna", "bert"], Folder),
 %%     Node = test_cluster:node("anna", Cluster),
 %%     Command = test_command:start(test_cluster:on("anna", Cluster), ["record", ...]),
 %%     test_cluster:stop(Cluster).
 %%
-%% A host is a process that keeps its namespaces; they go away with it. As nothing is mounted or named, nothing is left.
+%% A host is a process that holds its namespaces, which end with it. Nothing is mounted or named, so nothing is left.
 -module(test_cluster).
 
--export([missing/0, start/2, stop/1, hosts/1, on/2, collector/1, address/2, node/2, start_node/2, os_pid/2, kill_node/2,
-         call/3, link/3, daemon/2, set_clock/2, clock_offset/1]).
+-export([missing/0, start/2, stop/1, hosts/1, on/2, collector/1, address/2, node/2, start_node/2, os_pid/2, call/3,
+         link/3, daemon/2, set_clock/2, clock_offset/1]).
 
 -define(COLLECTOR, "collector").
 -define(FIRST_UID, 47100).
@@ -36,7 +36,8 @@ no_namespaces() ->
         {_, Output} -> "no namespaces with bridges: " ++ binary_to_list(Output)
     end.
 
-%% Their daemons run; nodes do not yet. A process of its own keeps them: a suite starts and ends in different ones.
+%% Starts the hosts and their daemons, but no nodes. A separate process keeps them, because a suite's init and end run
+%% in different processes.
 start(Names, Folder) ->
     Self = self(),
     {Keeper, Ref} = spawn_monitor(fun() -> Self ! {self(), build(Names, Folder)}, receive stop -> ok end end),
@@ -56,7 +57,7 @@ build(Names, Folder) ->
 address(Number) ->
     "10.77.0." ++ integer_to_list(Number).
 
-%% LTTng's sockets have short paths only.
+%% The paths of LTTng's sockets must be short.
 host(Number, Name, Collector) ->
     Uid = ?FIRST_UID + Number,
     Home = filename:join("/tmp", lists:flatten(io_lib:format("dyntrace-host-~s-~b", [os:getpid(), Number]))),
@@ -75,13 +76,13 @@ in_namespaces(Host = #host{name = Name}) ->
     {os_pid, OsPid} = erlang:port_info(Port, os_pid),
     receive {Port, {data, <<"up\n">>}} -> Host#host{keeper = self(), os_pid = OsPid} end.
 
-%% As root, in a host's network.
+%% Runs `ip' as root in a host's network.
 ip(Host, Args) -> ip(Host, Args, []).
 ip(#host{os_pid = OsPid}, Format, Args) ->
     {0, _} = test_shell:run("nsenter --target=~b --net ip " ++ Format, [OsPid | Args]),
     ok.
 
-%% Ends all that runs there. The folders of users go too.
+%% Ends all programs on the hosts, and removes the users' folders.
 stop(Cluster) ->
     Hosts = [Host || Host = #host{daemon = Daemon} <- maps:values(Cluster), Daemon =/= undefined],
     [stop_node(Node) || #host{node = Node} <- Hosts, Node =/= undefined],
@@ -90,7 +91,7 @@ stop(Cluster) ->
     [_ = file:del_dir_r(Home) || #host{home = Home} <- Hosts],
     ok.
 
-%% A test may have killed it.
+%% A test may already have killed the node.
 stop_node(Node) ->
     try test_node:stop(Node)
     catch _:_ -> gone
@@ -99,7 +100,7 @@ stop_node(Node) ->
 hosts(Cluster) ->
     lists:sort(maps:keys(Cluster)) -- [?COLLECTOR].
 
-%% The prefix of commands on a host, of its user; on the collector, of root.
+%% The prefix of commands on a host, run by its user; on the collector, by root.
 on(Name, Cluster) ->
     prefix(maps:get(Name, Cluster)).
 
@@ -122,8 +123,8 @@ address(Name, Cluster) ->
 daemon(Name, Cluster) ->
     (maps:get(Name, Cluster))#host.daemon.
 
-%% A distributed node of the host's user, on which the application runs. All nodes listen on the same port, each on its
-%% own host, so there is no epmd.
+%% A distributed node of the host's user that runs the application. All nodes listen on the same port, each on a
+%% different host, so they need no epmd.
 start_node(Name, Cluster) ->
     Host = maps:get(Name, Cluster),
     [Program | Args] = command(Host),
@@ -146,26 +147,20 @@ os_pid(Name, Cluster) ->
 call(Name, Cluster, Fun) ->
     test_node:call(node(Name, Cluster), Fun).
 
-%% Its node ends as if the machine had taken it.
-kill_node(Name, Cluster) ->
-    OsPid = os_pid(Name, Cluster),
-    {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
-    Cluster#{Name := (maps:get(Name, Cluster))#host{node = undefined}}.
-
-%% The host's network: up or down.
+%% Switches the host's network up or down.
 link(Name, State, Cluster) ->
     ip(maps:get(?COLLECTOR, Cluster), "link set ~s ~s", [Name, State]).
 
 %% -- Clocks of recordings ------------------------------------------------------------------------
 
-%% When the clock of a recording began, in ns; no_offset: the description is not of CTF 1.8.
+%% The start of a recording's clock, in ns; no_offset if the description is not CTF 1.8.
 clock_offset(Folder) ->
     case described(Folder) of
         {_, Metadata, {At, Size}} -> binary_to_integer(binary:part(Metadata, At, Size));
         no_offset -> no_offset
     end.
 
-%% By a text of the same length.
+%% The new text must have the same length.
 set_clock(Folder, Ns) ->
     {File, Metadata, {At, Size}} = described(Folder),
     <<Before:At/binary, _:Size/binary, After/binary>> = Metadata,

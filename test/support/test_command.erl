@@ -1,4 +1,4 @@
-%% The command of the host, priv/bin/dyntrace, run as a user would run it.
+%% The host command, priv/bin/dyntrace, run as a user would run it.
 %%
 %%     {0, Output} = test_command:run(["nodes", "--json"]),
 %%     Command = test_command:start(["record", OsPid]),
@@ -6,7 +6,7 @@
 %%     ok = test_command:signal("INT", Command),
 %%     {0, Output} = test_command:finish(Command).
 %%
-%% Standard output and standard error are one text. A prefix comes before the command: `setpriv ...', `env ...'.
+%% Standard output and standard error are merged. A prefix precedes the command: `setpriv ...', `env ...'.
 -module(test_command).
 
 -export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
@@ -42,12 +42,12 @@ start(Prefix, Args) ->
 os_pid(#command{os_pid = OsPid}) ->
     OsPid.
 
-%% On a terminal of its own, on which type/2 types.
+%% Runs the command on a new terminal; type/2 types on it.
 terminal(Args) ->
     Command = lists:flatten([quoted(path()), [[" ", quoted(Arg)] || Arg <- Args]]),
     launch(lists:flatten(["script -qefc ", quoted("stty rows 30 cols 120; exec " ++ Command), " /dev/null"])).
 
-%% A process of its own collects the output.
+%% A separate process collects the output.
 launch(Line) ->
     Owner = self(),
     Keeper = spawn_link(fun() -> keep(Line, Owner) end),
@@ -79,13 +79,13 @@ ask(#command{port = Keeper}) ->
     Keeper ! {ask, self()},
     receive {Keeper, Status, Output} -> {Status, Output} end.
 
-%% Returns the output of a command that Ctrl-C has ended.
+%% Interrupts the command by SIGINT and returns its output.
 interrupted(Command) ->
     ok = signal("INT", Command),
     {0, Output} = finish(Command),
     Output.
 
-%% Until the output matches.
+%% Waits until the output matches.
 await(Regex, Command) ->
     test_wait:until({"the command prints", Regex},
                     fun({_, Output}) -> re:run(Output, Regex, [unicode]) =/= nomatch end,
@@ -106,7 +106,7 @@ signal(Signal, #command{os_pid = OsPid}) ->
     {0, _} = test_shell:run("kill -~s ~b", [Signal, OsPid]),
     ok.
 
-%% Waits for the end.
+%% Waits until the command ends.
 finish(Command = #command{port = Keeper}) ->
     test_wait:until("the command ends", fun({Status, _}) -> is_integer(Status) end, fun() -> ask(Command) end),
     Result = ask(Command),
@@ -114,15 +114,15 @@ finish(Command = #command{port = Keeper}) ->
     Keeper ! stop,
     Result.
 
-%% For a shell.
+%% The text, quoted for a shell.
 quoted(Text) ->
     ["'", string:replace(unicode:characters_to_list(Text), "'", "'\\''", all), "'"].
 
-%% The prefix of commands of an unprivileged user with this home folder.
+%% The prefix of commands that run as an unprivileged user with this home folder.
 as_nobody(Home) ->
     "setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=" ++ Home.
 
-%% What `dyntrace nodes --json' says of one node, or of all.
+%% The output of `dyntrace nodes --json' about one node, or about all.
 listed(OsPid) ->
     node_of(OsPid, listed()).
 

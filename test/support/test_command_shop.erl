@@ -1,6 +1,6 @@
-%% A shop with troubles, for docs/night.md: its till is slow and has a queue, its cook keeps a scheduler busy, its oven
-%% crashes, its archive gets more than it reads. A tester buys every five seconds, with a token of seq_trace. It runs
-%% until it is stopped.
+%% A shop with problems, for docs/night.md: its till is slow and has a queue, its cook occupies a scheduler, its oven
+%% crashes, its archive gets more messages than it reads. A tester buys something every five seconds, with a seq_trace
+%% token. The shop runs until it is stopped.
 -module(test_command_shop).
 -behaviour(gen_server).
 
@@ -9,7 +9,7 @@
 
 -define(CUSTOMERS, 4).
 
-%% What the application traces calls of.
+%% The functions whose calls the application traces.
 functions() ->
     [{?MODULE, buy, 1}].
 
@@ -41,7 +41,7 @@ server(Name) ->
 named(Name, Fun) ->
     spawn(fun() -> register(Name, self()), Fun() end).
 
-%% Every half a second an oven crashes.
+%% An oven crashes every half second.
 bake(All) ->
     receive
         close -> [exit(Pid, kill) || Pid <- All]
@@ -54,7 +54,7 @@ cook() ->
     _ = lists:sort([erlang:phash2(N) || N <- lists:seq(1, 20000)]),
     receive after 20 -> cook() end.
 
-%% Reads one message in ten milliseconds.
+%% Reads one message per ten milliseconds.
 archive() ->
     receive _ -> ok end,
     receive after 10 -> archive() end.
@@ -83,5 +83,4 @@ handle_call({pay, _}, _, shop_till) ->
     receive after 15 -> ok end,
     {reply, paid, shop_till}.
 
-handle_cast(_, Name) ->
-    {noreply, Name}.
+handle_cast(_, Name) -> {noreply, Name}.

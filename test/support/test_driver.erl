@@ -1,4 +1,4 @@
-%% Linked-in drivers of the tests' own: driver/test_driver.c says what they do.
+%% Linked-in drivers for tests; driver/test_driver.c describes their behaviour.
 -module(test_driver).
 
 -export([build/1, load/2, unload/1, open/1, name/1]).
@@ -7,9 +7,9 @@
 -export_type([kind/0]).
 
 -type kind() :: output | outputv.
-%% How the driver is given data: in one piece, or as a vector.
+%% How the driver gets data: in one piece, or as a vector.
 
-%% Builds both drivers in that folder, which is load/2's.
+%% Builds both drivers in that folder, which load/2 takes.
 -spec build(file:filename()) -> file:filename().
 build(Folder) ->
     _ = [{0, _} = test_shell:run("cd '~ts' && ${CC:-cc} -std=gnu11 -O2 -g -Wall -Wextra -Werror -shared -fPIC ~ts "
@@ -32,7 +32,7 @@ name(outputv) -> "test_outputv_drv".
 load(Folder, Kind) ->
     ok = erl_ddll:load_driver(Folder, name(Kind)).
 
-%% By the process that loaded it. Closes the driver's ports, and waits until the driver is unloaded.
+%% Must be called by the process that loaded the driver. Closes its ports, and waits until the driver is unloaded.
 -spec unload(kind()) -> ok.
 unload(Kind) ->
     ok = erl_ddll:unload_driver(name(Kind)).
@@ -46,7 +46,7 @@ open(Kind) ->
 echo(Port, Data) ->
     erlang:port_control(Port, 0, Data).
 
-%% The port sends {Port, {data, <<"timeout">>}} then.
+%% The port sends {Port, {data, <<"timeout">>}} after that time.
 -spec timer(port(), non_neg_integer()) -> ok.
 timer(Port, Milliseconds) ->
     control(Port, 1, integer_to_list(Milliseconds)).
@@ -63,12 +63,12 @@ busy(Port, true) ->
 busy(Port, false) ->
     control(Port, 4, []).
 
-%% The driver holds the scheduler, in the calling process's turn.
+%% The driver occupies the scheduler during the calling process's turn.
 -spec sleep(port(), non_neg_integer()) -> ok.
 sleep(Port, Milliseconds) ->
     control(Port, 5, integer_to_list(Milliseconds)).
 
-%% The same in a turn of the port. It sends {Port, {data, <<"timeout">>}} then.
+%% The same in a turn of the port. Afterwards, the port sends {Port, {data, <<"timeout">>}}.
 -spec sleep_later(port(), non_neg_integer()) -> ok.
 sleep_later(Port, Milliseconds) ->
     control(Port, 6, integer_to_list(Milliseconds)).

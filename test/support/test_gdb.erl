@@ -1,9 +1,9 @@
-%% gdb as a consumer: it reads every argument of a probe, and attaches to a thousand in a moment.
+%% gdb as a consumer: it reads every argument of a probe, and attaches to a thousand probes at once.
 %%
 %%     Lines = test_gdb:trace(OsPid, [{erlang, user_trace__n17, "%ld %s", ["$_probe_arg2", "(char*)$_probe_arg6"]}],
 %%                          fun() -> ...what fires them... end).
 %%
-%% Returns one line per hit, in order, as binaries: the probe's name and the text that the format makes.
+%% Returns one line per hit, in order, as binaries: the probe's name and the formatted text.
 -module(test_gdb).
 
 -export([missing/0, trace/3]).

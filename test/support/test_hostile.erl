@@ -32,7 +32,7 @@ terms() ->
      {"floats", [N * 1.1e-300 || N <- lists:seq(1, 1000)], <<"[1.1">>},
      {"floats halfway between two texts", [N + 0.5 || N <- lists:seq(1000000, 1000999)], <<"[1.0000">>}].
 
-%% From OTP 27 on, the largest integer that the VM allows.
+%% In OTP 27 and later, the largest integer that the VM allows.
 integer() ->
     try power(8000000)
     catch error:system_limit -> power(4000000)

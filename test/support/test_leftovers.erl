@@ -1,5 +1,5 @@
-%% A hook of Common Test: ends the nodes that a test case left, because it failed. Later cases would see their events,
-%% since consumers attach to all nodes of the library's file.
+%% A Common Test hook that ends the nodes that a failed test case has left. Later cases would see their events, because
+%% consumers attach to all nodes that map the library's file.
 -module(test_leftovers).
 
 -export([init/2, pre_init_per_testcase/4, post_end_per_testcase/5]).
@@ -11,12 +11,12 @@ init(_, _) ->
     ?NODES = ets:new(?NODES, [named_table, public]),
     {ok, none}.
 
-%% A node runs since now: `Node` is the process that controls it.
+%% Registers a node that has started: `Node` is the process that controls it.
 started(Node) ->
     _ = [ets:insert(?NODES, {Node}) || ets:info(?NODES) =/= undefined],
     ok.
 
-%% Those that are there before belong to the suite or to its group.
+%% Nodes that exist before the case belong to the suite or to its group.
 pre_init_per_testcase(_Suite, _Case, Config, State) ->
     true = ets:delete_all_objects(?NODES),
     {Config, State}.
@@ -25,7 +25,7 @@ post_end_per_testcase(_Suite, _Case, _Config, Result, State) ->
     [ended(Node) || {Node} <- ets:tab2list(?NODES)],
     {Result, State}.
 
-%% Its standard input closes, which ends it.
+%% Closes the node's standard input, which ends it.
 ended(Node) ->
     Monitor = monitor(process, Node),
     true = exit(Node, kill),

@@ -1,12 +1,12 @@
-%% A real LTTng as a consumer: a session daemon, sessions in it, and what they recorded.
+%% A real LTTng as a consumer: a session daemon, its sessions, and their recordings.
 %%
 %%     Daemon = test_lttng:start_daemon(),
 %%     Session = test_lttng:start(Daemon, [message_send]),
-%%     ...what sends a message, when dyntrace:listeners/0 says that it is listened to...
+%%     ...send a message when dyntrace:listeners/0 has the probe...
 %%     [{message_send, #{to := To}}] = test_lttng:stop(Session).
 %%
-%% Events are as those of test_bpftrace. A daemon that runs already is used and left alone; one
-%% that was started here ends with the process that started it. If this VM is killed, its sessions and daemons end.
+%% Events have the form of those of test_bpftrace. A daemon that already runs is used and left running; a daemon that
+%% was started here ends with the process that started it. If this VM is killed, its sessions and daemons end.
 -module(test_lttng).
 
 -export([tools_missing/0, reader_missing/0, missing/0, start_daemon/0, start_daemon/1, stop_daemon/1, kill_daemon/1,
@@ -18,7 +18,7 @@
 -record(daemon, {os_pid, keeper, prefix = ""}).
 -record(session, {daemon, name, folder, event = "", guard}).
 
-%% The tools of LTTng that are missing here, or false.
+%% The LTTng tools that are missing here, or false.
 tools_missing() ->
     not_installed(["lttng", "lttng-sessiond", "babeltrace2"]).
 
@@ -28,7 +28,7 @@ not_installed(Tools) ->
         Missing -> lists:flatten(lists:join(", ", Missing)) ++ " not installed"
     end.
 
-%% What read/1 lacks here, or false. It needs no LTTng.
+%% The requirement of read/1 that is missing here, or false. read/1 does not need LTTng.
 reader_missing() ->
     case {not_installed(["babeltrace2"]), test_shell:run("/usr/bin/python3 -c 'import bt2'", [])} of
         {false, {0, _}} -> false;
@@ -36,7 +36,7 @@ reader_missing() ->
         {Missing, _} -> Missing
     end.
 
-%% What recording and reading lack.
+%% The requirement of recording and reading that is missing here, or false.
 missing() ->
     test_require:first([fun tools_missing/0, fun reader_missing/0]).
 
@@ -45,7 +45,7 @@ missing() ->
 start_daemon() ->
     start_daemon("").
 
-%% Commands run through Prefix, to be another user's: `setpriv ...`, `env ...`.
+%% Commands run with Prefix, for example as another user: `setpriv ...`, `env ...`.
 start_daemon(Prefix) ->
     case answers(Prefix) of
         true ->
@@ -66,8 +66,8 @@ keep_daemon(Prefix, Owner) ->
     ok = keep(Port, OsPid, Ref),
     release(Guard).
 
-%% One that ends keeps its place for a moment after it has ceased to answer. Another one ends at once then, and is
-%% started again.
+%% A daemon that ends still holds its place briefly after it has stopped answering. Another daemon then exits at once,
+%% and is started again.
 launch(Prefix, Deadline) ->
     Port = open_port({spawn_executable, "/bin/sh"},
                      [{args, ["-c", "exec " ++ Prefix ++ " lttng-sessiond --no-kernel"]}, binary, stderr_to_stdout,
@@ -90,7 +90,7 @@ answers(Prefix) ->
         Failed -> Failed
     end.
 
-%% A shell that runs the command when this VM is gone, whatever ended it, and its standard input with it.
+%% A shell that runs the command when this VM has ended for any reason: its standard input is closed then.
 guard(Format, Args) ->
     Script = ["trap '' INT TERM HUP; read released || { ", io_lib:format(Format, Args), "; } >/dev/null 2>&1"],
     Self = self(),
@@ -128,8 +128,9 @@ kill_daemon(Daemon = #daemon{keeper = Keeper}) ->
     ok = signal_daemon(Daemon, "KILL"),
     receive {'DOWN', Ref, process, Keeper, _} -> ok end.
 
-%% A stopped daemon answers nothing: on a busy machine, its threads run on until the kernel has stopped each of them. It
-%% answers `lttng' before it listens for nodes, and for those a daemon that does not listen is none.
+%% A stopped daemon must not answer anything, but on a busy machine its threads keep running until the kernel has
+%% stopped each of them. It answers `lttng' before it listens for nodes, which treat a daemon that does not listen as
+%% absent.
 signal_daemon(#daemon{os_pid = OsPid}, "STOP") when is_integer(OsPid) ->
     ok = test_wait:until("the daemon listens for nodes", fun() -> listens(OsPid) end),
     signal(OsPid, "STOP"),
@@ -137,8 +138,8 @@ signal_daemon(#daemon{os_pid = OsPid}, "STOP") when is_integer(OsPid) ->
 signal_daemon(#daemon{os_pid = OsPid}, Signal) when is_integer(OsPid) ->
     signal(OsPid, Signal).
 
-%% Whether one of its sockets is that of nodes, and listens (__SO_ACCEPTCON): the places of other tests have a socket of
-%% the same path.
+%% Whether the daemon has a listening socket (__SO_ACCEPTCON) for nodes. It checks the daemon's own descriptors, because
+%% other tests, isolated from this one, have a socket with the same path.
 listens(OsPid) ->
     Proc = lists:concat(["/proc/", OsPid]),
     Open = [Socket || File <- filelib:wildcard(Proc ++ "/fd/*"), {ok, "socket:" ++ Socket} <- [file:read_link(File)]],
@@ -165,15 +166,15 @@ signal(OsPid, Signal) ->
 start(Daemon, Probes) ->
     start(Daemon, Probes, #{}).
 
-%% Options: `channel`, the options of `lttng enable-channel`; `event`, those of
-%% `lttng enable-event`; `create`, those of `lttng create` in place of its output folder;
-%% `vpid`, the one process that is recorded.
+%% Options: `channel`, options of `lttng enable-channel`; `event`, options of `lttng enable-event`;
+%% `create`, options of `lttng create` in place of its output folder; `vpid`, the only process to
+%% record.
 start(Daemon, Probes, Options) ->
     Name = io_lib:format("dyntrace-~s-~b", [os:getpid(), erlang:unique_integer([positive])]),
     Folder = filename:join(os:getenv("TMPDIR", "/tmp"), Name),
     Event = maps:get(event, Options, ""),
     Session = #session{daemon = Daemon, name = lists:flatten(Name), folder = Folder, event = Event},
-    %% Before there is a session: this VM may be killed as soon as there is one.
+    %% Before the session exists, because this VM may be killed as soon as it does.
     Guard = guard("timeout 50 ~s lttng --no-sessiond destroy ~s; rm -rf '~ts'", [Daemon#daemon.prefix, Name, Folder]),
     {0, _} = lttng(Daemon, "create ~s ~s", [Name, maps:get(create, Options, "--output=" ++ Folder)]),
     {0, _} = lttng(Daemon, "enable-channel -u -s ~s ~s channel",
@@ -186,7 +187,7 @@ start(Daemon, Probes, Options) ->
     {0, _} = lttng(Daemon, "start ~s", [Name]),
     Session#session{guard = Guard}.
 
-%% In a running session.
+%% Enables the probe in a running session.
 enable(Session = #session{event = Event}, Probe) -> switch("enable", Session, Probe, Event).
 disable(Session, Probe) -> switch("disable", Session, Probe, "").
 
@@ -194,7 +195,7 @@ switch(How, #session{daemon = Daemon, name = Name}, Probe, Options) ->
     {0, _} = lttng(Daemon, "~s-event -u -s ~s -c channel '~s:~s' ~s", [How, Name, provider(Probe), Probe, Options]),
     ok.
 
-%% A pattern of several names is of the first provider. OTP's own `dyntrace` has no catalogue.
+%% A pattern for several names belongs to the first provider. OTP's own `dyntrace` has no catalogue.
 provider('*') ->
     org_erlang_dyntrace;
 provider(Probe) ->
@@ -214,7 +215,7 @@ stop(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     ok = destroy(Session),
     Events.
 
-%% The same, without reading what was recorded: it stays in the folder that `create` has named.
+%% The same, without reading the recording: it stays in the folder that `create` names.
 finish(#session{daemon = Daemon, name = Name, guard = Guard}) ->
     {0, _} = lttng(Daemon, "stop ~s", [Name]),
     {0, _} = lttng(Daemon, "destroy ~s", [Name]),
@@ -228,15 +229,15 @@ destroy(#session{daemon = Daemon, name = Name, folder = Folder, guard = Guard}) 
 lttng(#daemon{prefix = Prefix}, Format, Args) ->
     test_shell:run("~s lttng --no-sessiond " ++ Format, [Prefix | Args]).
 
-%% Makes the folder an LTTNG_HOME, whose current session is its own and whose daemon is the user's.
+%% Makes the folder an LTTNG_HOME with its own current session and the daemon of the user.
 home(Folder) ->
     ok = filelib:ensure_path(Folder),
     Daemons = filename:join(os:getenv("LTTNG_HOME", os:getenv("HOME")), ".lttng"),
     ok = file:make_symlink(Daemons, filename:join(Folder, ".lttng")),
     Folder.
 
-%% The tracepoints that a process has registered, of both providers or of one, with repetitions. `lttng list` heads each
-%% process with "PID: 17 - Name: ..." or, from 2.15, "Process 17: ...".
+%% The tracepoints that a process has registered, of both providers or of one, with repetitions. `lttng list` begins
+%% each process with "PID: 17 - Name: ..." or, in 2.15 and later, "Process 17: ...".
 tracepoints(Daemon, OsPid) ->
     tracepoints(Daemon, OsPid, "org_erlang_(?:dyntrace|otp)").
 
@@ -247,19 +248,19 @@ tracepoints(Daemon, OsPid, Provider) ->
              {match, Names} <- [re:run(Part, [Provider, ":(\\w+)"], [global, {capture, all_but_first, binary}])],
              [Name] <- Names].
 
-%% -- What was recorded --------------------------------------------------------------------------
+%% -- Recordings ---------------------------------------------------------------------------------
 
 read(Folder) ->
     [{Name, maps:from_list([{Field, Value} || {Field, _, Value} <- Fields])} || {Name, Fields} <- lines(Folder)].
 
-%% Stops and destroys the session; returns the lines that babeltrace2 makes of its events.
+%% Stops and destroys the session; returns its events as lines of babeltrace2.
 text(Session = #session{daemon = Daemon, name = Name, folder = Folder}) ->
     {0, _} = lttng(Daemon, "stop ~s", [Name]),
     {0, Text} = test_shell:run("babeltrace2 --no-delta --names=payload '~ts' 2>&1", [Folder]),
     ok = destroy(Session),
     binary:split(Text, <<"\n">>, [global, trim_all]).
 
-%% The fields with their types, in their order, of each event that the trace declares: those that are enabled.
+%% The fields with their types, in order, of each event that the trace declares, that is, of each enabled event.
 declared(Folder) ->
     lists:usort([{binary_to_atom(Name), [declared_field(Field) || Field <- Fields]}
                  || Line <- raw("--declared", Folder), [Name | Fields] <- [binary:split(Line, <<"\t">>, [global])]]).
@@ -273,8 +274,8 @@ discarded(Folder) ->
     [<<"#discarded">>, Count] = binary:split(lists:last(raw(Folder)), <<"\t">>),
     binary_to_integer(Count).
 
-%% {Recorded, Lost} of a stopped session of message_send, as counts. Each message that was sent, as a text, is recorded
-%% or counted as lost. Recorded messages are in order, and there are no others. Otherwise raises an error with the
+%% The counts {Recorded, Lost} of a stopped session of message_send. Each message in Sent, a text, is recorded or
+%% counted as lost. Recorded messages are in order, and there are no others. Otherwise raises an error with the
 %% difference.
 balance(Sent, #session{folder = Folder}) ->
     Recorded = [Message || {message_send, #{message := Message}} <- read(Folder)],
@@ -285,7 +286,7 @@ balance(Sent, #session{folder = Folder}) ->
                                           {extra_or_out_of_order, lists:sublist(Extra, 10)}]})
     end.
 
-%% [] if the first list is a subsequence of the second; otherwise its elements from the first one that is not.
+%% [] if the first list is a subsequence of the second; otherwise its elements from the first mismatch on.
 without([Same | Recorded], [Same | Sent]) -> without(Recorded, Sent);
 without([], _) -> [];
 without(Recorded, [_ | Sent]) -> without(Recorded, Sent);

@@ -12,7 +12,7 @@
 start() ->
     start(#{}).
 
-%% Options as those of peer:start/1, and `paths`: the code path in place of this build's.
+%% Options are those of peer:start/1, and `paths`: the code path in place of this build's.
 start(Options = #{}) ->
     Ours = [Path || Path <- code:get_path(), is_ours(Path)],
     Paths = lists:append([["-pa", Path] || Path <- maps:get(paths, Options, Ours)]),
@@ -33,7 +33,7 @@ preloaded(Env) ->
                                      {"LD_PRELOAD", Sanitizers ++ " " ++ proplists:get_value("LD_PRELOAD", Env, "")})
     end.
 
-%% The node gets this build's folders; its own OTP is on its path already.
+%% The node gets this build's folders; its own OTP is already on its path.
 is_ours(Path) ->
     not lists:prefix(code:lib_dir(), Path) andalso filelib:is_dir(Path).
 
@@ -55,7 +55,7 @@ call(Node, Fun) ->
 call(Node, Fun, Deadline) ->
     peer:call(Node, erlang, apply, [Fun, []], Deadline).
 
-%% Starts the application with these options. Its log stays off the terminal.
+%% Starts the application with these options, and keeps its log off the terminal.
 started(Env) ->
     _ = logger:remove_handler(default),
     _ = application:load(dyntrace),
@@ -63,15 +63,14 @@ started(Env) ->
     {ok, _} = application:ensure_all_started(dyntrace),
     ok.
 
-%% The time of a process of the system on CPUs, in the kernel's ticks of 10 ms. The fields come after its name, which
-%% may have blanks.
+%% The CPU time of an OS process, in the kernel's ticks of 10 ms. The fields come after the process's name, which may
+%% contain blanks.
 cpu_ticks(OsPid) ->
     {ok, Stat} = file:read_file("/proc/" ++ OsPid ++ "/stat"),
     [_, Fields] = string:split(Stat, ")", trailing),
     lists:sum([binary_to_integer(lists:nth(N, string:lexemes(Fields, " "))) || N <- [12, 13]]).
 
-%% Nodes that are connected require names and an epmd: one of their own, which ends with the test, and not the
-%% machine's.
+%% Connected nodes require names and an epmd. They use a separate epmd, not the machine's, which ends with the test.
 start_epmd() ->
     Number = integer_to_list(free_port()),
     Port = open_port({spawn_executable, "/bin/sh"},
@@ -98,14 +97,13 @@ with_epmd(Fun) ->
 named(Name, Epmd) ->
     named(Name, Epmd, []).
 
-%% With further arguments of erl.
+%% A named node with further arguments of erl.
 named(Name, Epmd, Args) ->
     near(Epmd, ["-name", Name ++ "@127.0.0.1" | Args]).
 
-%% It can start its distribution itself.
+%% A node without a name, which can start its distribution itself.
 nameless(Epmd) ->
     near(Epmd, []).
 
 near({EpmdNumber, _}, Args) ->
-    start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}],
-            args => ["-start_epmd", "false", "-setcookie", "dyntrace" | Args]}).
+    start(#{env => [{"ERL_EPMD_PORT", EpmdNumber}], args => ["-start_epmd", "false", "-setcookie", "dyntrace" | Args]}).

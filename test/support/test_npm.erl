@@ -1,9 +1,9 @@
-%% npm's packages for the tests: those of test/support/FOLDER/package-lock.json, which tools/npm keeps below _build.
+%% npm packages for the tests: those of test/support/FOLDER/packages, which tools/npm stores below _build.
 -module(test_npm).
 
 -export([missing/0, folder/1, modules/0, modules/1, fetch/0, fetch/1]).
 
-%% What is missing here, or false.
+%% The missing requirement, or false.
 missing() ->
     case [Tool || Tool <- ["node", "npm"], os:find_executable(Tool) =:= false] of
         [] -> false;
@@ -15,7 +15,7 @@ missing() ->
 folder(Package) ->
     filename:join(modules(), Package).
 
-%% The folder of all packages, those of the viewer's tests if no other folder of test/support is named.
+%% The folder of all packages, by default of those for the viewer's tests; FOLDER is a folder of test/support.
 -spec modules() -> file:filename().
 modules() ->
     modules("viewer").
@@ -24,7 +24,7 @@ modules() ->
 modules(Folder) ->
     filename:join([test_shell:project(), "_build/npm/test-support-" ++ Folder, "node_modules"]).
 
-%% Fetches the packages unless those of this lock file are there. Returns false, or why it could not.
+%% Fetches the packages unless those of this list are present. Returns false, or the reason for a failure.
 -spec fetch() -> false | string().
 fetch() ->
     fetch("viewer").

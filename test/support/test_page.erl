@@ -1,11 +1,11 @@
-%% Pages of sink.dyntrace.html in a browser: test/support/viewer/page.mjs opens them and does what a reader does.
+%% Pages of sink.dyntrace.html in a browser: test/support/viewer/page.mjs opens them and acts like a reader.
 -module(test_page).
 
 -export([missing/0, with_browser/1, without_browser/1, template/0, check/3, make/3]).
 
 -define(DEADLINE_MS, 60000).
 
-%% What is missing here, or false.
+%% The missing requirement, or false.
 missing() ->
     test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0,
                         fun browser_missing/0, fun test_npm:fetch/0]).
@@ -13,8 +13,8 @@ missing() ->
 browser_missing() ->
     os:find_executable("chromium") =:= false andalso "chromium is not installed".
 
-%% One browser for all checks with this configuration, since a start takes longer than most checks. A process of its own
-%% has it.
+%% One browser for all checks with this configuration, because starting one takes longer than most checks. A separate
+%% process owns it.
 with_browser(Config) ->
     Suite = self(),
     Script = filename:join(test_shell:project(), "test/support/viewer/running.mjs"),
@@ -37,8 +37,8 @@ without_browser(Config) ->
 template() ->
     filename:join(test_viewer:plugin(), "page.html").
 
-%% What page.mjs has seen, as a term. What no page may do is checked here: a request, an error, a violation of its
-%% policy.
+%% The observations of page.mjs, as a term. This function also checks what no page may do: send a request, log an error,
+%% violate its policy.
 check(Check, Args, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Dir, atom_to_list(Check) ++ ".json"),
@@ -59,7 +59,7 @@ innocent(Check, Seen) ->
 innocence(#{<<"requests">> := Requests, <<"errors">> := Errors}) -> [{Requests, Errors}];
 innocence(Several) -> lists:append([innocence(Seen) || Seen <- maps:values(Several)]).
 
-%% The page that the sink makes of a trace.
+%% The sink's page for a trace.
 make(Trace, Params, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Dir, "page-" ++ integer_to_list(erlang:unique_integer([positive])) ++ ".html"),

@@ -1,4 +1,4 @@
-%% Perfetto's traces, as Perfetto's own trace processor and protoc read them.
+%% Perfetto traces, as Perfetto's own trace processor and protoc read them.
 -module(test_perfetto).
 
 -export([missing/0, make/2, make/3, query/2, rows/2, all_rows/2, packets/1]).
@@ -6,15 +6,14 @@
 %% An empty line ends the table of each query.
 -define(END, <<"\n\n">>).
 
-%% What the tests lack here, or false.
+%% The missing requirement of the tests, or false.
 missing() ->
-    test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0,
-                        fun protoc_missing/0, fun test_npm:fetch/0]).
+    test_require:first([fun test_viewer:missing/0, fun test_npm:missing/0, fun protoc_missing/0, fun test_npm:fetch/0]).
 
 protoc_missing() ->
     os:find_executable("protoc") =:= false andalso "protoc not installed".
 
-%% The picture of a recording, a file beside it.
+%% Converts a recording; the trace is a file beside it.
 make(Recording, Params) ->
     make(Recording, Params, "").
 
@@ -23,14 +22,14 @@ make(Recording, Params, Options) ->
     {0, <<>>} = test_viewer:view(perfetto, [{path, lists:flatten(File)} | Params], [Recording], Options),
     lists:flatten(File).
 
-%% The table that answers a query, with the columns' names: lines of texts. Fails unless the trace is faultless.
+%% The result table of a query, with the names of the columns: lines of texts. Fails if the trace has any error.
 -spec query(file:filename(), iodata()) -> [[binary()]].
 query(File, Sql) ->
     [Table] = queries(File, [Sql]),
     Table.
 
-%% The tables of several queries. A start of the trace processor takes longer than most queries; of V8's two compilers,
-%% the fast one does for both.
+%% The tables of several queries. Starting the trace processor takes longer than most queries. Of V8's two compilers,
+%% the fast one is sufficient for both.
 queries(File, Sqls) ->
     Script = filename:join(test_shell:project(), "test/support/viewer/trace_processor.js"),
     SqlFiles = [begin
@@ -44,14 +43,14 @@ queries(File, Sqls) ->
     [[binary:split(Line, <<"\t">>, [global]) || Line <- binary:split(Table, <<"\n">>, [global]), Line =/= <<>>]
      || Table <- answers(Tables, length(Sqls))].
 
-%% One query's table may have empty lines of its own.
+%% The table of a single query may contain empty lines.
 answers(Table, 1) -> [Table];
 answers(Tables, Count) ->
     Answers = binary:split(Tables, ?END, [global, trim_all]),
     Count = length(Answers),
     Answers.
 
-%% Without the names; numbers as such.
+%% The rows without names of columns; numbers as numbers.
 rows(File, Sql) ->
     [Rows] = all_rows(File, [Sql]),
     Rows.
@@ -66,7 +65,7 @@ value(Cell) ->
     catch error:badarg -> Cell
     end.
 
-%% The packets as protoc writes them, by the names of trace.proto.
+%% The packets in protoc's text form, with the names of trace.proto.
 -spec packets(file:filename()) -> [binary()].
 packets(File) ->
     Proto = filename:join(test_shell:project(), "viewer/perfetto/trace.proto"),

@@ -1,16 +1,17 @@
-%% Work with a known share of the CPU and known paths, for profiles.
+%% Work with known shares of the CPU and known call paths, for profiles.
 -module(test_profile_load).
 
 -export([shares/0, native/0, late/0]).
 
-%% Milliseconds: to wake up and to pass the work on is nothing beside it. Short enough that what else the machine does
-%% meets each of the processes.
+%% The size of one piece of work, some milliseconds: long compared with waking up and passing the work on, and short
+%% enough that other load on the machine affects all processes.
 -define(UNIT, 400000).
 -define(ROUND_REST_MS, 80).
 -define(REST_MS, 40).
 
-%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, whatever else the machine does. A fourth
-%% one lets the node rest after each round, longer than it has worked: what many samples need is a high rate of them.
+%% Three processes work in turn, one at a time: 60, 30 and 10 % of the work, regardless of the machine's load. A fourth
+%% one lets the node rest after each round for longer than it has worked, because samples need a high rate, not much
+%% work.
 shares() ->
     [Pid | _] = Pids = [spawn(fun() -> true = register(Name, self()), begins(Work) end)
                         || {Name, Work} <- [{profile_heavy, {units, 6}}, {profile_middle, {units, 3}},
@@ -34,7 +35,7 @@ rests(Next) ->
     Next ! work,
     rests(Next).
 
-%% Neither is a tail call: each has a frame.
+%% No call is a tail call, so each has a frame.
 repeated(0) ->
     [];
 repeated(Units) ->
@@ -50,8 +51,8 @@ inner(0, Done) ->
 inner(Count, Done) ->
     inner(Count - 1, (Done bxor 1) bxor 1 + 1).
 
-%% One that is in a NIF, one on a dirty scheduler, one that collects garbage. Each rests now and then, so that the node
-%% can tell their names meanwhile.
+%% One process in a NIF, one on a dirty scheduler, one that collects garbage. Each rests now and then, so that the node
+%% can report their names meanwhile.
 native() ->
     {ok, _} = application:ensure_all_started(crypto),
     {Live, Data} = {lists:seq(1, 100000), binary:copy(<<"dyntrace">>, 20000)},
@@ -60,7 +61,7 @@ native() ->
                         {profile_dirty, fun() -> crypto:pbkdf2_hmac(sha512, <<"word">>, <<"salt">>, 5000, 64) end},
                         {profile_gc, fun() -> true = erlang:garbage_collect(), hd(Live) end}]].
 
-%% Another one, for a profile that has begun.
+%% Another process, for a profile that is already running.
 late() ->
     spawn(fun() -> true = register(profile_late, self()), work(fun() -> outer(?UNIT) end) end).
 

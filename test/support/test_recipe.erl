@@ -1,11 +1,11 @@
-%% Runs the recipes of a document as they are written there.
+%% Runs the recipes of a document verbatim.
 -module(test_recipe).
 
 -export([run/4]).
 
-%% Runs the blocks under a title, in order: `sh' blocks in one shell from the project's folder, `erlang' blocks in one
-%% process of the node, as its shell would. Returns the output of the shell. Options: `env', the shell's environment;
-%% `ready', a function that is called before each block of the node.
+%% Runs the blocks under a heading, in order: `sh' blocks in one shell from the project's folder, `erlang' blocks in one
+%% process on the node, like in its shell. Returns the output of the shell. Options: `env', the shell's environment;
+%% `ready', a function that is called before each block on the node.
 run(File, Title, Node, Options) ->
     {ok, Page} = file:read_file(filename:join(test_shell:project(), File)),
     [_, Section] = binary:split(Page, <<"\n## ", (list_to_binary(Title))/binary, "\n">>),
@@ -29,7 +29,7 @@ run_block(<<"erlang">>, Text, _, Evaluator, Node, Options) ->
 run_block(<<"sh">>, Text, Shell, _, _, _) ->
     run_in(Shell, Text).
 
-%% On the node: the process that is `self()' in the recipe. It has the shell's l/1.
+%% On the node: the process that is `self()' in the recipe. It supports the shell's l/1.
 evaluator() ->
     receive
         {evaluate, From, Text} ->
@@ -52,7 +52,7 @@ forms(Tokens) ->
     {Form, [Dot | Rest]} = lists:splitwith(fun(Token) -> element(1, Token) =/= dot end, Tokens),
     [Form ++ [Dot] | forms(Rest)].
 
-%% One shell for all blocks of a recipe: a block can wait for a background job of another.
+%% One shell for all blocks of a recipe, because a block can wait for a background job of another one.
 open_shell(Env) ->
     open_port({spawn_executable, "/bin/sh"},
               [{args, []}, {cd, test_shell:project()}, {env, Env}, binary, stderr_to_stdout, exit_status]).

@@ -1,29 +1,26 @@
-%% Recordings: a real LTTng records stock nodes while they do something. The recording stays as a folder.
+%% Recordings: a real LTTng records stock nodes at work. The recording stays as a folder.
 %%
 %%     test_recording:make(Folder, fun(Node) -> ... end),
-%%     test_recording:make(Folder, #{nodes => 2}, fun([One, Other]) -> ... end).
+%%     test_recording:make(Folder, #{named => ["a", "b"]}, fun([One, Other]) -> ... end).
 %%
-%% They return what the function does. On each node the application runs and follows the recording; nothing is logged to
-%% the terminal. The function starts when the trace flags are set.
+%% Both functions return the function's result. On each node, the application runs and follows the recording; nothing is
+%% logged to the terminal. The function starts when the trace flags are set.
 -module(test_recording).
 
--export([make/2, make/3, contexts/0]).
+-export([make/2, make/3]).
 
 -type options() :: #{daemon => term(),                % of test_lttng; else one for this recording
-                     nodes => pos_integer(),          % 1
-                     named => [string()],             % distributed nodes of these names instead: a is a@127.0.0.1
-                     apart => boolean(),              % each node by a session of its own, into Folder/1, ...
+                     named => [string()],             % distributed nodes, a is a@127.0.0.1; else one without a name
+                     apart => boolean(),              % each node in a separate session, into Folder/1, ...
                      probes => [atom()],              % '*' of org_erlang_dyntrace
-                     contexts => [string()],          % vpid, vtid, procname
                      channel => string(),             % options of `lttng enable-channel'
                      env => [{atom(), term()}],       % of the application
                      before => fun(([term()]) -> _)}. % runs on the nodes before the recording starts
 
 -define(CHANNEL, "--subbuf-size=4M --num-subbuf=8").
 
-%% What the viewer tells schedulers and VMs apart by.
-contexts() ->
-    ["vpid", "vtid", "procname"].
+%% By these, the viewer distinguishes schedulers and VMs.
+-define(CONTEXTS, ["vpid", "vtid", "procname"]).
 
 make(Folder, Fun) ->
     make(Folder, #{}, fun([Node]) -> Fun(Node) end).
@@ -46,7 +43,7 @@ with_nodes(Folder, #{named := Names} = Options, Fun) ->
                                 on_nodes(Folder, Options, Fun, [test_node:named(Name, Epmd) || Name <- Names])
                         end);
 with_nodes(Folder, Options, Fun) ->
-    on_nodes(Folder, Options, Fun, [test_node:start() || _ <- lists:seq(1, maps:get(nodes, Options, 1))]).
+    on_nodes(Folder, Options, Fun, [test_node:start()]).
 
 on_nodes(Folder, Options, Fun, Nodes) ->
     try
@@ -62,8 +59,7 @@ follow(Node, Env) ->
 
 record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
     Sessions = [test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
-                                 Of#{contexts => maps:get(contexts, Options, contexts()),
-                                     channel => maps:get(channel, Options, ?CHANNEL)})
+                                 Of#{contexts => ?CONTEXTS, channel => maps:get(channel, Options, ?CHANNEL)})
                 || Of <- sessions(Folder, Options, Nodes)],
     [ok = until_traced(Node) || Node <- Nodes],
     Result = Fun(Nodes),
@@ -78,7 +74,7 @@ sessions(Folder, _, _) ->
 
 output(Folder) -> "--output='" ++ Folder ++ "'".
 
-%% Until the trace flags are set and do not change any more.
+%% Waits until the trace flags are set and no longer change.
 until_traced(Node) ->
     test_wait:until("the application follows the recording",
                     fun() ->

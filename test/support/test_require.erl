@@ -1,10 +1,10 @@
-%% Skips what calls it, a suite, group or case, with a reason if the machine lacks something. In CI it fails instead,
-%% since everything can be installed there.
+%% Skips the calling suite, group or case, with a reason, if the machine lacks something. In CI it fails instead,
+%% because everything can be installed there.
 -module(test_require).
 
 -export([tool/2, first/1]).
 
-%% Returns the configuration, or throws what Common Test takes for a skip.
+%% Returns the configuration, or throws the term that Common Test treats as a skip.
 tool(false, Config) ->
     Config;
 tool(Missing, _Config) ->
@@ -15,7 +15,7 @@ tool(Missing, _Config) ->
         _ -> throw({skip, Reason})
     end.
 
-%% The first thing that is missing, or false.
+%% The first missing requirement, or false.
 first([]) -> false;
 first([Missing | Rest]) ->
     case Missing() of

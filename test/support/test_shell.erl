@@ -1,7 +1,7 @@
 %% Runs shell commands.
 -module(test_shell).
 
--export([run/2, said/1, os_pids/2, locked/2, project/0]).
+-export([run/2, said/1, os_pids/2, locked/2, project/0, version/0]).
 
 -define(LOCK_MS, 120000).
 
@@ -18,21 +18,21 @@ wait(Port, Output) ->
         {Port, {exit_status, Status}} -> {Status, iolist_to_binary(lists:reverse(Output))}
     end.
 
-%% What a program has said until now.
+%% The output of a program so far.
 -spec said(port()) -> [binary()].
 said(Port) ->
     receive {Port, {data, Data}} -> [Data | said(Port)]
     after 0 -> []
     end.
 
-%% The processes of a program that have this in their environment, "NAME=value".
+%% The pids of a program's processes that have this variable in their environment, "NAME=value".
 -spec os_pids(Program :: string(), Variable :: string()) -> [string()].
 os_pids(Program, Variable) ->
     {_, Found} = run("for p in $(pgrep -x '~ts'); do "
                      "tr '\\0' '\\n' < /proc/$p/environ | grep -qxF '~ts' && echo own:$p; done", [Program, Variable]),
     [OsPid || "own:" ++ OsPid <- string:lexemes(binary_to_list(Found), "\n")].
 
-%% While another OS process holds the lock of a file, which nobody else has meanwhile.
+%% Runs Fun while another OS process holds the exclusive lock of a file.
 -spec locked(file:filename(), fun(() -> Result)) -> Result.
 locked(File, Fun) ->
     Port = open_port({spawn_executable, "/usr/bin/flock"},
@@ -48,3 +48,9 @@ locked(File, Fun) ->
 -spec project() -> file:filename().
 project() ->
     filename:absname(filename:join(filename:dirname(code:which(dyntrace)), "../../../../..")).
+
+%% The project's version.
+-spec version() -> string().
+version() ->
+    {ok, [{application, dyntrace, Keys}]} = file:consult(filename:join(project(), "src/dyntrace.app.src")),
+    proplists:get_value(vsn, Keys).

@@ -1,6 +1,6 @@
-%% A small system whose story is recorded: servers and their customers, time-outs, crashes, messages to the dead, calls,
-%% spans. Each process notes what it does in a table, which makes no trace events. run/0 returns these notes: what a
-%% picture of the recording has to show.
+%% A small system whose story is recorded: servers and their customers, timeouts, crashes, messages to dead processes,
+%% calls, spans. Each process notes its actions in a table, which causes no trace events. run/0 returns these notes,
+%% which a view of the recording has to agree with.
 -module(test_shop).
 -behaviour(gen_server).
 
@@ -74,8 +74,7 @@ handle_call(break, _From, State) ->
 handle_cast({thanks, _}, State) ->
     {noreply, State}.
 
-handle_info(_, State) ->
-    {noreply, State}.
+handle_info(_, State) -> {noreply, State}.
 
 call(Server, Request, Timeout) ->
     Began = erlang:monotonic_time(microsecond),
@@ -89,7 +88,7 @@ call(Server, Request, Timeout) ->
 
 %% -- Customers -----------------------------------------------------------------------------
 
-%% The stock answers at once. All pay at one slow till: its callers queue.
+%% The stock answers at once. All customers pay at one slow till, so its callers queue.
 customer(Number) ->
     Name = list_to_atom("shop_customer_" ++ integer_to_list(Number)),
     true = register(Name, self()),
@@ -99,13 +98,13 @@ customer(Number) ->
     gen_server:cast(shop_stock, {thanks, Number}),
     note_exit(normal).
 
-%% Does not wait for the till.
+%% The customer does not wait for the till.
 hasty() ->
     call(shop_till, {pay, 100}, 20),
     timer:sleep(120),
     note_exit(normal).
 
-%% The second till breaks during its call.
+%% The second till crashes during the call.
 unlucky() ->
     {ok, Till} = gen_server:start({local, shop_old_till}, ?MODULE, shop_old_till, []),
     note(spawned, {text(self()), text(Till)}),
@@ -116,7 +115,7 @@ unlucky() ->
 
 %% -- Crashes -----------------------------------------------------------------------------------
 
-%% The oven's crash takes a linked helper along; the keeper traps exits.
+%% The oven's crash also ends a linked helper; the keeper traps exits.
 crash() ->
     Keeper = spawn_noted(?MODULE, keeper, [self()]),
     receive {Keeper, started} -> ok end,
@@ -178,7 +177,7 @@ collector() ->
     note(collected, {text(self()), ?COLLECTIONS}),
     note_exit(normal).
 
-%% Calls, one of which calls another as its last action, and one of which fails.
+%% Calls; one function calls another as its last action, and one fails.
 cook() ->
     [price(N) || N <- lists:seq(1, ?PRICES)],
     failed = try refund(none) catch error:no_money -> failed end,

@@ -1,4 +1,4 @@
-%% Makes texts without a probe, by the library's own sources in a NIF library of the tests.
+%% Makes texts without a probe, with the library's own sources in a NIF library for tests.
 -module(test_text_nif).
 
 -export([build/1, load/1, counted/0]).
@@ -11,7 +11,7 @@
 %% The library's sources that make texts.
 -define(SOURCES, "c_src/text/*.c").
 
-%% Builds the library in that folder. Returns what load/1 takes.
+%% Builds the library in that folder. Returns the argument of load/1.
 build(Folder) ->
     Library = filename:join(Folder, "test_text_nif"),
     Sources = filelib:wildcard(?SOURCES, test_shell:project())
@@ -37,14 +37,14 @@ load(Library) ->
         Loaded -> Loaded
     end.
 
-%% The text of a term, and of an identifier (`none' where it takes no such term).
+%% The text of a term, and the text of an identifier (`none' for other terms).
 text(_) -> erlang:nif_error(not_loaded).
 id(_) -> erlang:nif_error(not_loaded).
 
 %% The text of a call's arguments.
 arguments(_) -> erlang:nif_error(not_loaded).
 
-%% The same on threads of the other kinds.
+%% The same on the other kinds of threads.
 text_dirty_cpu(_) -> erlang:nif_error(not_loaded).
 text_dirty_io(_) -> erlang:nif_error(not_loaded).
 
@@ -57,17 +57,17 @@ runtime(_) -> erlang:nif_error(not_loaded).
 %% The time that the text of a term takes, in nanoseconds.
 duration(_) -> erlang:nif_error(not_loaded).
 
-%% The steps that the text of a term takes: calls of erl_nif's functions that read terms, and bytes that the runtime
-%% writes or copies. For work/1, each list cell and integer is read by a call.
+%% The number of steps for the text of a term: calls of erl_nif functions that read terms, and bytes that the runtime
+%% writes or copies. In work/1, each list cell and integer is read by a call.
 work(_) -> erlang:nif_error(not_loaded).
 steps(_) -> erlang:nif_error(not_loaded).
 
 %% How lists and small integers are read: {direct | calls, direct | calls}.
 reads() -> erlang:nif_error(not_loaded).
 
-%% The texts of a term, or of a call's arguments, with so many bytes left in the buffer: read by calls, read directly,
-%% and read directly with its words cached. `none' where the buffer is too small.
+%% The texts of a term, or of a call's arguments, with Room bytes left in the buffer: read by calls, read directly, and
+%% read directly with its words cached. `none' if the buffer is too small.
 ways(_Room, _TextOrArguments, _Term) -> erlang:nif_error(not_loaded).
 
-%% full | shape: the setting of all texts from now on.
+%% Sets how all later texts show terms: full | shape.
 show(_) -> erlang:nif_error(not_loaded).

@@ -1,12 +1,12 @@
-%% Switching tracing on and off: erlang:trace/3 and erlang:trace_pattern/3 or, where DYNTRACE_SESSIONS=true is in the
-%% environment (OTP 27 and later), the same by trace sessions: trace:process/4, port/4, function/4 and recv/3.
+%% Switches tracing on and off: erlang:trace/3 and erlang:trace_pattern/3 or, if DYNTRACE_SESSIONS=true is in the
+%% environment (OTP 27 and later), the same with trace sessions: trace:process/4, port/4, function/4 and recv/3.
 %%
-%% Arguments and answers are those of the functions of erlang. A process that is a tracer has no session.
+%% Arguments and results are those of the functions of erlang. A process that is a tracer has no session.
 -module(test_trace).
 
 -export([has_sessions/0, trace/3, trace_pattern/3, received/0]).
 
-%% Whether this OTP, which is that of the nodes too, has trace sessions.
+%% Whether this OTP, which the nodes also use, has trace sessions.
 has_sessions() ->
     list_to_integer(erlang:system_info(otp_release)) >= 27.
 
@@ -37,7 +37,7 @@ called(ports) -> [{port, all}];
 called(new_ports) -> [{port, new}];
 called(Both) -> [{process, Both}, {port, Both}].
 
-%% One session per tracer, until the node ends. The tracer's module must be loaded.
+%% Each tracer has one session, until the node ends. The tracer's module must be loaded.
 session(Tracer) ->
     Key = {?MODULE, Tracer},
     case persistent_term:get(Key, none) of
@@ -50,6 +50,6 @@ session(Tracer) ->
             Session
     end.
 
-%% The messages that the calling process, a tracer, has received.
+%% The messages that the calling process has received as a tracer.
 received() ->
     receive {trace, _, 'receive', Message} -> [Message | received()] after 0 -> [] end.

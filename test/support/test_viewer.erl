@@ -4,7 +4,7 @@
 %%     {0, Text} = test_viewer:view(report, [], [Folder]),
 %%     #{<<"events">> := 2} = test_viewer:json(report, [{format, "json"}], [Folder]).
 %%
-%% Where the suites run with sanitizers, babeltrace2 preloads their runtime.
+%% If the suites run with sanitizers, babeltrace2 preloads the sanitizers' runtime.
 -module(test_viewer).
 
 -export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, decode/1]).
@@ -16,7 +16,7 @@
 
 -define(DEADLINE_S, 120).
 
-%% What the viewer or its tests lack here, or false.
+%% The missing requirement of the viewer or its tests, or false.
 missing() ->
     test_require:first([fun test_lttng:reader_missing/0, fun plugin_missing/0]).
 
@@ -27,11 +27,11 @@ plugin_missing() ->
 plugin() ->
     filename:join([filename:dirname(filename:dirname(code:which(dyntrace))), "priv", "babeltrace2"]).
 
-%% Its libraries: none where it was not built.
+%% The plugin's libraries; an empty list if it was not built.
 plugins() ->
     filelib:wildcard(filename:join(plugin(), "*.so")).
 
-%% A new trace of these events. Where: vpid, vtid, cpu, procname, trace.
+%% Makes a trace of these events. Where: vpid, vtid, cpu, procname, trace.
 -spec make([event()], ct_suite:ct_config()) -> file:filename().
 make(Events, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
@@ -51,7 +51,8 @@ line(Line) -> Line.
 view(Sink, Params, Traces) ->
     view(Sink, Params, Traces, "").
 
-%% With further options of babeltrace2. Without the remark that there are no names: most known traces have none.
+%% The same with further options of babeltrace2. The remark about missing names is removed, because most known traces
+%% have no names.
 view(Sink, Params, Traces, Options) ->
     {Status, Output} = run("~ts", [command(Sink, Params, Traces, Options)]),
     Picture = re:replace(Output, "^dyntrace: the recording has no names of processes.*\n  next: .*\n", "", [multiline]),
@@ -62,7 +63,7 @@ command(Sink, Params, Traces, Options) ->
                   [preload(), ?DEADLINE_S, plugin(), Options, [["'", Trace, "' "] || Trace <- Traces], Sink,
                    params(Params)]).
 
-%% Seconds of CPU time that these sinks take together, also if one fails.
+%% The CPU time in seconds that these sinks need together, even if one fails.
 cpu_s(Sinks, Trace) ->
     Commands = [[command(Sink, [{path, "/dev/null"}], [Trace], ""), "; "] || Sink <- Sinks],
     {0, Output} = run("bash -c ~ts 2>&1", [test_command:quoted(["TIMEFORMAT='%U %S'; time { ", Commands,
@@ -91,7 +92,7 @@ lines(Sink, Params, Traces) ->
     {0, Output} = view(Sink, Params, Traces),
     binary:split(Output, <<"\n">>, [global, trim_all]).
 
-%% What a sink writes to its parameter `path', as a term: maps with binaries as keys.
+%% The JSON that a sink writes to its parameter `path', as a term: maps have binaries as keys.
 json(Sink, Params, Traces) ->
     File = filename:join(filename:dirname(hd(Traces)),
                          "viewed-" ++ integer_to_list(erlang:unique_integer([positive])) ++ ".json"),
@@ -107,7 +108,7 @@ decode(File) ->
 script(Name) ->
     filename:join([test_shell:project(), "test/support", Name]).
 
-%% JSON of maps, lists, texts (binaries and strings; [] is the empty one), numbers and atoms.
+%% JSON for maps, lists, texts (binaries and strings; [] is the empty string), numbers and atoms.
 encode(Map) when is_map(Map) ->
     [${, lists:join($,, [[encode(text(Key)), $:, encode(Value)] || {Key, Value} <- maps:to_list(Map)]), $}];
 encode(Number) when is_integer(Number) -> integer_to_list(Number);

@@ -1,4 +1,4 @@
-%% Waiting for a condition, with a deadline. A timeout's error says what was awaited and what was seen last:
+%% Waits for a condition, with a deadline. A timeout's error has the awaited and the last seen value:
 %%
 %%     test_wait:until("the consumer has detached", [], fun dyntrace:listeners/0)
 %%     ** exception error: {not_in_time,"the consumer has detached",
@@ -8,16 +8,16 @@
 -export([until/2, until/3]).
 
 -define(DEADLINE_MS, 60000).
-%% Often at first, then less: the function may start a program.
+%% Polls often at first, then less, because the function may start a program.
 -define(FIRST_POLL_MS, 2).
 -define(LAST_POLL_MS, 20).
 
-%% Until Fun returns true. Anything else that it returns is what was seen instead.
+%% Waits until Fun returns true. Any other result is reported as seen.
 -spec until(What :: term(), fun(() -> term())) -> ok.
 until(What, Fun) ->
     poll(What, fun(Seen) -> Seen =:= true end, Fun, []).
 
-%% Until Fun returns Expected or, where that is a function, a value for which it returns true.
+%% Waits until Fun returns Expected or, if Expected is a function, a value for which Expected returns true.
 -spec until(What :: term(), Expected :: fun((Seen :: term()) -> boolean()) | term(), fun(() -> term())) -> ok.
 until(What, IsExpected, Fun) when is_function(IsExpected, 1) ->
     poll(What, IsExpected, Fun, []);

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 """A client of RabbitMQ: amqp.py QUEUE [option=number...]
 
-Declares the queue, prints `ready` when all its connections are open, and publishes until a line or the end of its
-standard input. Prints what it has counted then, as lines `name number`.
+Declares the queue, prints `ready` when all its connections are open, and publishes until standard input has a line or
+ends. Then prints its counts, as lines `name number`.
 
     producers=N    connections that publish, and wait for the confirmation of each message (1)
     consumers=N    connections that consume and acknowledge (1)
     rate=N         messages per second and producer (50)
-    count=N        ends after so many messages of each producer (0: no end)
-    storm=1        each message by a new connection (0)
-    work=N         milliseconds that a consumer works on a message (0); what it has not done is deleted at the end
+    count=N        ends after that many messages of each producer (0: no end)
+    storm=1        a new connection for each message (0)
+    work=N         milliseconds that a consumer needs for a message (0); unprocessed messages are deleted at the end
 """
 import sys
 import threading
@@ -20,7 +20,7 @@ import pika
 from load import Load
 
 DRAIN_S = 60
-# Without them, a connection that waits is closed.
+# Heartbeats are off, because a waiting connection would miss them and be closed.
 NO_HEARTBEATS = 0
 
 
@@ -38,7 +38,7 @@ class Clients(Load):
         return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", heartbeat=NO_HEARTBEATS))
 
     def ask(self, question):
-        """Asks by a connection of its own."""
+        """Calls it on a separate connection."""
         connection = self.connect()
         question(connection.channel())
         connection.close()

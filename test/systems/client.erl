@@ -1,17 +1,18 @@
-%% A client of a service: a program in Python that says `ready', works until a line comes or it has done its work, and
-%% says then what it has counted.
+%% A client of a service: a Python program that prints `ready', works until it reads a line or has finished its work,
+%% and then prints its counts.
 %%
 %%     Client = client:start(place:as_root(Place), "amqp.py", ["orders", "rate=100"]),
 %%     #{"published" := Published} = client:stop(Client).
 %%
-%% It ends with this VM, too: its standard input does.
+%% The client also ends with this VM, because its standard input is closed then.
 -module(client).
 
 -export([start/3, stop/1, finish/1]).
 
 -define(DEADLINE_MS, 120000).
 
-%% Returns when it is ready. A process of its own keeps it: a suite starts and ends in different ones.
+%% Returns when the client is ready. A separate process keeps the client, because a suite's init and end run in
+%% different processes.
 start(Prefix, Script, Args) ->
     Self = self(),
     {Keeper, Ref} = spawn_monitor(fun() -> keep(Prefix, Script, Args, Self) end),
@@ -20,10 +21,10 @@ start(Prefix, Script, Args) ->
         {'DOWN', Ref, process, Keeper, Reason} -> error({no_client, Reason})
     end.
 
-%% Lets it end; returns its counts.
+%% Stops the client and returns its counts.
 stop(Keeper) -> ask(Keeper, stop).
 
-%% The counts of a client that ends by itself.
+%% The counts of a client that ends on its own.
 finish(Keeper) -> ask(Keeper, finish).
 
 ask(Keeper, How) ->

@@ -1,11 +1,7 @@
-%% Debian's ejabberd under load: what is recorded of it equals its own counts and names.
+%% Debian's ejabberd under load: recordings of it agree with its own counts and names.
 -module(ejabberd_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(COUNT, 50).
 
@@ -24,7 +20,7 @@ end_per_suite(Config) ->
     packaged:stop(?config(system, Config)),
     observed:stop(?config(daemon, Config)).
 
-%% A load that nothing is wrong with, but where messages are counted.
+%% A harmless background load, except in cases that count messages.
 init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
     Config;
 init_per_testcase(_, Config) ->
@@ -37,7 +33,7 @@ end_per_testcase(_, Config) ->
 
 %% -- Truth -----------------------------------------------------------------------------------
 
-%% Each message of the clients, as it was parsed, and on its way to the receiver's process.
+%% Each message of the clients is seen once as it is parsed, and once on its way to the receiver's process.
 counts(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "counted_of_ejabberd"),
     System = ?config(system, Config),
@@ -60,7 +56,7 @@ names(Config) ->
     ?assertEqual(lists:sort(Users), lists:sort([Label || #{<<"label">> := Label} <- Processes,
                                                          string:find(Label, "@localhost/") =/= nomatch])).
 
-%% It runs as soon as the server does, with its option.
+%% The application starts together with the server, by an option of the server.
 loaded_at_start(_) ->
     System = packaged:start(packaged_ejabberd, packaged_ejabberd:started_with()),
     try ok = test_wait:until("LTTng's part is loaded, and the option is set",
@@ -76,6 +72,6 @@ loaded_at_start(_) ->
     after packaged:stop(System)
     end.
 
-%% By `dyntrace report --load', while it runs.
+%% `dyntrace report --load' loads the library into the running server.
 loaded_by_host(_) ->
     observed:loaded_by_host(packaged_ejabberd).

@@ -1,4 +1,4 @@
-%% Names of ejabberd's sessions, for the option `labels' of dyntrace: their processes do not note whose they are.
+%% Names of ejabberd's sessions, for the option `labels' of dyntrace, because their processes do not note their owners.
 -module(ejabberd_names).
 
 -export([sessions/0]).

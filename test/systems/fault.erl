@@ -1,8 +1,8 @@
-%% Faults, planted in a node of somebody else's: this module is loaded there.
+%% Faults that are planted in a third-party node: this module is loaded there.
 %%
 %%     fault:plant(burn), ..., fault:remove().
 %%
-%% An owner keeps what belongs to a fault: all of that is linked to it, and ends with it.
+%% An owner process holds everything that belongs to a fault; the processes are linked to it and end with it.
 -module(fault).
 
 -behaviour(gen_server).
@@ -12,13 +12,13 @@
 
 -define(OWNER, planted_fault).
 
-%% Returns when it is there.
+%% Returns when the fault is in place.
 -spec plant(burn | server | consumer | crashes | heap | suspended | journal) -> ok.
 plant(Kind) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
                                          true = register(?OWNER, self()),
-                                         %% Else crashes are reported to the node of the tool that called, which goes.
+                                         %% Otherwise crashes are reported to the short-lived node of the calling tool.
                                          true = group_leader(whereis(user), self()),
                                          ok = start(Kind),
                                          Self ! {self(), planted},
@@ -35,10 +35,10 @@ remove() ->
     ?OWNER ! remove,
     receive {'DOWN', Ref, process, _, _} -> ok end.
 
-%% A process that computes without end.
+%% A process that computes endlessly.
 start(burn) ->
     named(invoice_batch, fun() -> burn(1) end);
-%% A server that needs 10 ms for each request, and eight processes that call it again and again.
+%% A server that needs 10 ms for each request, and eight processes that call it continuously.
 start(server) ->
     {ok, _} = start_server(license_server, 10),
     [_ = spawn_link(fun() -> call(license_server) end) || _ <- lists:seq(1, 8)],
@@ -47,22 +47,22 @@ start(server) ->
 start(crashes) ->
     {ok, _} = supervisor:start_link({local, flaky_sup}, ?MODULE, supervisor),
     ok;
-%% A process whose data are some 320 MB: it grew before anybody looked, and works on.
+%% A process with about 320 MB of data: it grew before the recording, and keeps working.
 start(heap) ->
     named(session_cache, fun() -> grown(lists:seq(1, 20000000)) end);
-%% A process that takes 20 ms for a message, where one comes each 2 ms.
+%% A process that needs 20 ms per message, and gets one every 2 ms.
 start(consumer) ->
     ok = named(mail_sorter, fun sort/0),
     _ = spawn_link(fun() -> every(2, fun() -> mail_sorter ! {mail, "a letter"} end) end),
     ok;
-%% A process that does not run, and messages for it.
+%% A suspended process, with messages for it.
 start(suspended) ->
     ok = named(mail_relay, fun idle/0),
     true = erlang:suspend_process(whereis(mail_relay)),
     _ = spawn_link(fun() -> every(5, fun() -> mail_relay ! {mail, "a letter"} end) end),
     ok;
 
-%% A process that writes to a slow device: a pipe whose reader takes 4 kB each 50 ms.
+%% A process that writes to a slow device: a pipe whose reader takes 4 kB every 50 ms.
 start(journal) ->
     Pipe = "journal.pipe",
     "" = os:cmd("mkfifo " ++ Pipe),
@@ -119,8 +119,7 @@ handle_call(check, _, Ms) ->
     Until = erlang:monotonic_time(millisecond) + Ms,
     {reply, busy_until(Until), Ms}.
 
-handle_cast(_, Ms) ->
-    {noreply, Ms}.
+handle_cast(_, Ms) -> {noreply, Ms}.
 
 busy_until(Until) ->
     case erlang:monotonic_time(millisecond) < Until of

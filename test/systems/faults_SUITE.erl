@@ -1,12 +1,8 @@
-%% Services of Debian's packages under load, well and with one fault at a time: what is said of them is true, also while
-%% root and the service's user keep flight recorders.
+%% Services of Debian's packages under load, healthy or with one fault at a time: all findings are true, also while root
+%% and the service's user run flight recorders.
 -module(faults_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 3}}].
@@ -33,7 +29,7 @@ init_per_group(alone, Config) ->
     Config;
 init_per_group(among_recorders, Config) ->
     [{recorders, observed:start_recorders(?config(system, Config), ?config(priv_dir, Config))} | Config];
-%% A load that nothing is wrong with runs beside each fault.
+%% A harmless load runs next to each fault.
 init_per_group(Module, Config) ->
     _ = test_require:tool(Module:missing(), Config),
     System = observed:start(Module),
@@ -53,7 +49,8 @@ healthy(Config) ->
 
 %% -- Clients -----------------------------------------------------------------------------------
 
-%% They open connection after connection: none of their processes, and no call of `erpc', has crashed.
+%% Clients open one connection after another: none of their processes, and no call of `erpc', may be reported as
+%% crashed.
 storm(Config) ->
     System = {Module, _} = ?config(system, Config),
     #{storm := Args, port := Port} = Module:service(),
@@ -61,11 +58,12 @@ storm(Config) ->
     ?assert(Connections > 300),
     observed:check([lists:concat(["\\d+ of \\d+ connections lived at most 500 ms, \\d+ per second: accepted by .* "
                                   "tcp_inet .*:", Port, "$"]),
-                    %% On a slow or busy machine: it starts a process for each, and processes start others.
+                    %% Also found on a slow machine: the supervisor starts a process each time, which starts others.
                     "ejabberd_c2s_sup: callers waited", "callers waited [1-4]\\d\\.\\d ms "], Report).
 
-%% A consumer of RabbitMQ that is slower than its producers: its queue keeps the messages. Its heap grows; on a machine
-%% that is busy with other work there may be too few collections to say so, and only what they take is told.
+%% A consumer of RabbitMQ is slower than its producers, so its queue keeps the messages and its heap grows. On a machine
+%% that is busy with other work, there may be too few collections to detect the growth; then only their cost is
+%% reported.
 backlog(Config) ->
     {Report, _} = observed:beside(["slow_q", "producers=2", "consumers=1", "rate=1500", "work=20"],
                                   ?config(system, Config), Config),
@@ -73,12 +71,12 @@ backlog(Config) ->
 
 %% -- Planted faults ----------------------------------------------------------------------------
 
-%% What one of the first findings says, and what is true besides.
+%% The expected text of one of the first findings, and of further true findings.
 burn(Config) -> found(burn, ["invoice_batch ran for (over )?\\d+ % of the recording"], Config).
 server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
 consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
 crashes(Config) -> found(crashes, ["ldap_pool restarted \\d+ times in .* by .* flaky_sup: no_ldap"], Config).
-heap(Config) -> found(heap, ["session_cache has \\d+ MB of memory", "session_cache"], Config).
+heap(Config) -> found(heap, ["session_cache uses \\d+ MB of memory", "session_cache"], Config).
 suspended(Config) -> found(suspended, ["mail_relay has not run for .* \\(suspended\\)"], Config).
 journal(Config) -> found(journal, ["mail_journal waited for files for (over )?\\d+ % of the recording"], Config).
 

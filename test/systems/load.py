@@ -1,4 +1,4 @@
-"""What the clients of services have in common: options, counts, and threads whose failure ends the program."""
+"""Common parts of the services' clients: options, counts, and threads whose failure ends the program."""
 import os
 import sys
 import threading
@@ -6,14 +6,14 @@ import traceback
 
 
 class Load:
-    """A program that works until a line or the end of its standard input, or until it has done its work."""
+    """A program that works until standard input has a line or ends, or until its work is done."""
 
     def __init__(self, defaults, arguments):
         given = (argument.split("=") for argument in arguments)
         self.options = {**defaults, **{name: int(value) for name, value in given}}
         self.counts = {}
         self.lock = threading.Lock()
-        # No more is sent; nothing more is awaited.
+        # No more messages are sent, and no more are awaited.
         self.stopped, self.ended = threading.Event(), threading.Event()
 
     def count(self, name, number=1):
@@ -22,7 +22,7 @@ class Load:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def counted(self, name):
-        """Returns how many there were until now."""
+        """Returns the count so far."""
         return self.counts.get(name, 0)
 
     def start(self, target, *arguments):
@@ -33,7 +33,7 @@ class Load:
 
     @staticmethod
     def run(target, arguments):
-        """Runs in a thread. Others may wait for it for ever."""
+        """Runs in a thread. A failure ends the program, because other threads may wait for this one forever."""
         try:
             target(*arguments)
         except BaseException:  # pylint: disable=broad-except
@@ -43,11 +43,11 @@ class Load:
 
     @staticmethod
     def ready():
-        """Says that all connections are open."""
+        """Reports that all connections are open."""
         print("ready", flush=True)
 
     def finish(self):
-        """Says what was counted."""
+        """Prints the counts."""
         for name, number in self.counts.items():
             print(name, number)
         print("end", flush=True)

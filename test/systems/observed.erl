@@ -1,6 +1,6 @@
-%% What dyntrace says of a system, asked from the host as its operators ask.
+%% What dyntrace reports about a system, when it is run on the host like an operator runs it.
 %%
-%% A system is one of `packaged'.
+%% A system is a value of `packaged'.
 -module(observed).
 
 -export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1,
@@ -9,14 +9,14 @@
 -include_lib("stdlib/include/assert.hrl").
 
 -define(SECONDS, 6).
-%% A finding must be among the first ones.
+%% The expected finding must be among this many first ones.
 -define(FIRST, 3).
 
-%% The session daemon of root.
+%% Root's session daemon.
 start_daemon() ->
     keep(fun test_lttng:start_daemon/0, fun test_lttng:stop_daemon/1).
 
-%% Flight recorders of root and of the service's user, in folders of this one and of the user's home.
+%% Flight recorders of root and of the service's user, in Folder and in the user's home.
 start_recorders(System = {Module, _}, Folder) ->
     OsPid = packaged:os_pid(System),
     OfRoot = filename:join(Folder, lists:concat([Module, "_", erlang:unique_integer([positive])])),
@@ -32,7 +32,7 @@ start_recorders(System = {Module, _}, Folder) ->
                  [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders]
          end).
 
-%% A process of its own starts and stops it: a suite starts and ends in different ones.
+%% A separate process starts and stops it, because a suite's init and end run in different processes.
 keep(Start, Stop) ->
     Self = self(),
     {Keeper, Ref} = spawn_monitor(fun() ->
@@ -50,7 +50,7 @@ stop(Keeper) ->
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
 
-%% A service with dyntrace and the module of the faults.
+%% A service with dyntrace and the module `fault'.
 start(Module) ->
     System = packaged:start(Module, []),
     ok = packaged:load(System),
@@ -58,30 +58,29 @@ start(Module) ->
     "{module, fault}" = packaged:eval(System, "code:load_abs(\"" ++ File ++ "\")."),
     System.
 
-%% A system that nobody has prepared: one command loads the library, records, and leaves nothing.
+%% The system is not prepared: one command loads the library, records, and leaves nothing behind.
 loaded_by_host(Module) ->
     System = packaged:start(Module, []),
     try
-        "{non_existing, false}" = told(System),
+        "{non_existing, false}" = loaded(System),
         {0, Output} = test_command:run(["report", packaged:os_pid(System), "--load", "--seconds", "3", "-o", "-"]),
         ?assertMatch({match, _}, re:run(Output, "^Processes by run time", [multiline])),
-        "{non_existing, false}" = told(System)
+        "{non_existing, false}" = loaded(System)
     after
         packaged:stop(System)
     end.
 
-told(System) ->
+loaded(System) ->
     packaged:eval(System, "{code:which(dyntrace_app), "
                           "lists:keymember(dyntrace, 1, application:loaded_applications())}.").
 
-%% Records while Fun runs, into the folder; returns what Fun returns. It runs when the trace flags are set.
+%% Records into the folder while Fun runs, and returns Fun's result. Fun starts when the trace flags are set.
 recorded(System, Folder, Fun) ->
     Command = test_command:start(["record", packaged:os_pid(System), "-o", Folder]),
     ok = test_command:await("  lost 0 events", Command),
     ok = followed(System),
     Result = Fun(),
-    ok = test_command:signal("INT", Command),
-    {0, Output} = test_command:finish(Command),
+    Output = test_command:interrupted(Command),
     ?assertMatch({match, _}, re:run(Output, "^recorded: \\d+ events, lost 0, ", [multiline])),
     Result.
 
@@ -93,14 +92,14 @@ followed(System) ->
                             First =/= "off" andalso First =:= following(System) orelse First
                     end).
 
-%% What it follows, as text; "off" without consumers.
+%% What the system follows, as text; "off" without consumers.
 following(System) ->
     packaged:eval(System, "case dyntrace:listeners() of "
                        "    [] -> off; "
                        "    _ -> maps:with([processes, ports, senders, sources], maps:get(following, dyntrace:info())) "
                        "end.").
 
-%% Returns when the node says that it is connected with no other one: packaged:eval/2 connects with it.
+%% Returns when the node says that it has no connected nodes, because packaged:eval/2 connects to it.
 alone(OsPid) ->
     test_wait:until("the node is alone", true, fun() -> is_alone(OsPid) end).
 
@@ -108,7 +107,7 @@ is_alone(OsPid) ->
     #{<<"alone">> := IsAlone} = test_command:listed(OsPid),
     IsAlone.
 
-%% `dyntrace report', as a map. What it prints is in the log of the test.
+%% The report as a map. The output of `dyntrace report' is in the log of the test.
 report(System, Config) ->
     {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
@@ -125,26 +124,28 @@ during(Kind, System, Config) ->
     after "ok" = packaged:eval(System, "fault:remove().")
     end.
 
-%% The report of a system beside a client with these arguments, and what the client has counted.
+%% The report of a system under the load of a client with these arguments, and the counts of the client.
 beside(Args, System, Config) ->
     Client = packaged:client(System, Args),
     Report = report(System, Config),
     {Report, client:stop(Client)}.
 
-%% The texts of those findings that somebody has to look at.
+%% The texts of the serious findings.
 serious(#{<<"findings">> := Findings}) ->
     [Text || #{<<"severity">> := Severity, <<"text">> := Text} <- Findings, Severity =/= <<"low">>].
 
 %% One of the first findings matches the first expression. Findings that match the other expressions are true, too, and
-%% do not count as one of the first. All other serious findings match one of the expressions.
+%% do not count as one of the first; nor do those about a machine that is busy with other tests. All other serious
+%% findings match one of the expressions.
 check([Expected | Others] = True, Report = #{<<"findings">> := Findings}) ->
+    Uncounted = Others ++ ["^the host's CPUs are busy: ", " waited .* for a scheduler"],
     Texts = [Text || #{<<"text">> := Text} <- Findings,
-                     matches(Text, Expected) orelse not lists:any(fun(Regex) -> matches(Text, Regex) end, Others)],
+                     matches(Text, Expected) orelse not lists:any(fun(Regex) -> matches(Text, Regex) end, Uncounted)],
     First = lists:sublist(Texts, ?FIRST),
     ?assert(lists:any(fun(Text) -> matches(Text, Expected) end, First), First),
     check_others(True, Report).
 
-%% All that somebody has to look at matches one of the expressions.
+%% Every serious finding matches one of the expressions.
 check_others(True, Report) ->
     ?assertEqual([], [Text || Text <- serious(Report), not lists:any(fun(Regex) -> matches(Text, Regex) end, True)]).
 

@@ -1,11 +1,11 @@
-%% A service of a Debian package in a place of its own, run by its package's user as its package's script runs it.
+%% A service from a Debian package in an isolated place, run by the package's user as the package's own script runs it.
 %%
 %%     System = packaged:start(packaged_rabbitmq, []),
 %%     ok = packaged:load(System),
 %%     "ok" = packaged:eval(System, "fault:plant(burn)."),
 %%     packaged:stop(System).
 %%
-%% The module has what differs from service to service.
+%% The module defines the parts that differ between services.
 -module(packaged).
 
 -export([start/2, stop/1, load/1, place/1, os_pid/1, eval/2, ctl/2, client/2, ebin/0]).
@@ -16,20 +16,20 @@
                      port := pos_integer(),   % its clients connect there
                      serves := [string()],    % arguments of its tool, which succeeds when it serves
                      client := string(),      % a program of this folder
-                     daily := [string()],     % its arguments for a load that nothing is wrong with
-                     storm := [string()]}.    % and for one that opens connection after connection
+                     daily := [string()],     % its arguments for a harmless load
+                     storm := [string()]}.    % its arguments for opening one connection after another
 
-%% What the machine lacks for it, or false.
+%% What the machine lacks for the service, or false.
 -callback missing() -> false | string().
 -callback service() -> service().
-%% Starts it there, with further settings of the module's kind, and does not wait for it.
+%% Starts the service, with further settings as the module defines them, and does not wait for it.
 -callback launch(place:place(), Settings :: term()) -> ok.
-%% The command line of its tool.
+%% The command line of the service's tool.
 -callback tool(place:place()) -> iodata().
-%% Loads dyntrace, as users of a running service do it.
+%% Loads dyntrace, as users of a running service would.
 -callback load(system()) -> ok.
 
-%% Returns when it serves.
+%% Returns when the service is ready.
 -spec start(module(), Settings :: term()) -> system().
 start(Module, Settings) ->
     #{host := Host, user := User, folders := Folders, serves := Args} = Module:service(),
@@ -56,21 +56,21 @@ load(System = {Module, _}) ->
 place({_, Place}) ->
     Place.
 
-%% The number of the node's process.
+%% The OS pid of the node.
 os_pid(System) ->
     string:trim(eval(System, "os:getpid()."), both, "\"").
 
-%% What expressions return, as text.
+%% The results of expressions, as text.
 eval({Module, Place}, Expressions) ->
     #{node := Node} = Module:service(),
     place:eval(Place, Node, Expressions).
 
-%% {Exit status, Output} of its tool.
+%% {Exit status, Output} of the service's tool.
 ctl({Module, Place}, Args) ->
     {Status, Output} = test_shell:run("~s~ts", [Module:tool(Place), [[" ", test_command:quoted(Arg)] || Arg <- Args]]),
     {Status, unicode:characters_to_list(Output)}.
 
-%% Starts a client of it.
+%% Starts a client of the service.
 client({Module, Place}, Args) ->
     #{client := Program} = Module:service(),
     client:start(place:as_root(Place), Program, Args).

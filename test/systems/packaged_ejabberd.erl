@@ -22,7 +22,7 @@ service() ->
 
 %% Settings: lines for the package's settings.
 launch(Place, Lines) ->
-    %% Its folder for the file of its pid exists only where systemd has made it.
+    %% The folder for its pid file exists only where systemd has made it.
     {0, _} = test_shell:run("(cat ~s && echo EJABBERD_PID_PATH=ejabberd.pid && echo ~ts) | ~s tee ctl.cfg",
                             [?SETTINGS, test_command:quoted(Lines), place:as_user(Place)]),
     place:launch(Place, [?CTL, "--ctl-config", "ctl.cfg", "foreground"], ?LOGS).
@@ -30,7 +30,7 @@ launch(Place, Lines) ->
 tool(Place) ->
     [place:as_user(Place), " " ?CTL].
 
-%% With names of its sessions, and the users of its clients.
+%% With the names of its sessions, and with users for its clients.
 load(System) ->
     "{ok, " ++ _ = packaged:eval(System, lists:concat(
         ["code:add_pathz(\"", packaged:ebin(), "\"), {module, _} = code:load_abs(\"",

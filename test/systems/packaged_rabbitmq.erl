@@ -25,7 +25,7 @@ service() ->
       daily => ["orders", "producers=3", "consumers=3", "rate=30"],
       storm => ["storm_q", "producers=3", "rate=40", "storm=1"]}.
 
-%% Settings: variables of the environment, "NAME=value".
+%% Settings: environment variables, "NAME=value".
 launch(Place, Variables) ->
     place:launch(Place, ["env", ?NODENAME | Variables] ++ [?SERVER], ?LOGS).
 
@@ -40,12 +40,12 @@ load(System) ->
                                              "application:ensure_all_started(dyntrace)."]),
     ok.
 
-%% The variable that starts the application with the server.
+%% The variable that starts the application together with the server.
 started_with() ->
     "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-pa " ++ packaged:ebin() ++
         " -eval application:ensure_all_started(dyntrace).".
 
-%% The columns of `rabbitmqctl list_...', a list per row.
+%% The columns of `rabbitmqctl list_...', one list per row.
 rows(System, [List | Columns]) ->
     {0, Output} = packaged:ctl(System, [List, "--no-table-headers" | Columns]),
     [string:split(Line, "\t", all) || Line <- string:lexemes(Output, "\n")].

@@ -1,11 +1,12 @@
-%% A place for the service of a package: a network, a host name and mounts of its own. Below the package's folders there
-%% are empty ones, so that it runs by its defaults, as the user of its package, and leaves the machine's own alone.
+%% An isolated place for a packaged service: its own network, host name and mounts. Empty folders cover the package's
+%% folders, so the service runs with its defaults, as the user of its package, and does not touch the machine's own
+%% data.
 %%
 %%     Place = place:start("rabbit", "rabbitmq", ["/var/lib/rabbitmq", "/var/log/rabbitmq"]),
 %%     {0, _} = test_shell:run("~s rabbitmqctl status", [place:as_user(Place)]),
 %%     place:stop(Place).
 %%
-%% What runs in the place ends with it, and with this VM, whatever ended that: its keeper, a shell, reads until then.
+%% Programs in the place end with it, and with this VM in any case: the keeper, a shell, reads from the VM until then.
 -module(place).
 
 -export([missing/1, start/3, launch/3, stop/1, as_user/1, as_root/1, eval/3]).
@@ -15,7 +16,7 @@
 -type place() :: #place{}.
 -export_type([place/0]).
 
-%% Ends what is in the same network, by its ids. What the shell has started itself is over by then.
+%% Kills all processes in the same network namespace, by pid. The shell's own children have ended by then.
 -define(END,
         "left=yes; "
         "while [ $left ]; do "
@@ -26,11 +27,11 @@
         "    done; "
         "done 2>/dev/null").
 
-%% Their units require it. A node that has to start its own cannot register where that comes up too late.
+%% The services' systemd units require epmd. A node that has to start its own can't register if that comes up too late.
 -define(EPMD, "setpriv --reuid=epmd --regid=epmd --clear-groups epmd -daemon && "
               "timeout 30 sh -c 'until epmd -names; do sleep 0.05; done' >/dev/null 2>&1").
 
-%% As of services that the system starts.
+%% The environment of services that the system starts.
 -define(ENVIRONMENT, "PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8").
 
 %% What the machine lacks for these programs, or false.
@@ -50,8 +51,8 @@ no_namespaces() ->
         {_, Output} -> "no namespaces: " ++ binary_to_list(Output)
     end.
 
-%% The first of the folders is the user's home. A process of its own keeps the place: a suite starts and ends in
-%% different ones.
+%% The first folder is the user's home. A separate process keeps the place, because a suite's init and end run in
+%% different processes.
 -spec start(Host :: string(), User :: string(), Folders :: [file:filename()]) -> place().
 start(Host, User, Folders) ->
     Self = self(),
@@ -82,22 +83,25 @@ keep(Script, Owner) ->
     receive stop -> true = port_command(Port, "stop\n") end,
     receive {Port, {exit_status, _}} -> ok end.
 
-%% Ends all that runs there.
+%% Ends all programs in the place.
 stop(#place{keeper = Keeper}) ->
     Ref = monitor(process, Keeper),
     Keeper ! stop,
     receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
 
-%% Runs a program there, as its user, and does not wait for it. What it prints, and the status of its exit, are beside
+%% Runs a program in the place, as its user, and does not wait for it. Its output and exit status are written next to
 %% its logs.
 -spec launch(place(), Command :: [string()], Logs :: file:filename()) -> ok.
 launch(Place, Command, Logs) ->
     Quoted = lists:join(" ", [test_command:quoted(Word) || Word <- Command]),
     Line = io_lib:format("exec > ~s/launched 2>&1; ~ts; echo ended with $?", [Logs, Quoted]),
+    %% Otherwise the server, and a tool that starts at the same time, both create the cookie, and one of them fails.
+    {0, _} = test_shell:run("~s sh -c 'test -e .erlang.cookie || (umask 277 && echo secret > .erlang.cookie)'",
+                            [as_user(Place)]),
     {0, _} = test_shell:run("~s setsid sh -c ~ts >/dev/null 2>&1 &", [as_user(Place), test_command:quoted(Line)]),
     ok.
 
-%% The prefix of commands there, of its user, in the home folder.
+%% The prefix of commands in the place, run by its user in the home folder.
 as_user(Place = #place{user = User, home = Home}) ->
     lists:flatten([as_root(Place), " setpriv --reuid=", User, " --regid=", User, " --init-groups "
                    "env -i -C ", Home, " HOME=", Home, " ", ?ENVIRONMENT]).
@@ -105,7 +109,7 @@ as_user(Place = #place{user = User, home = Home}) ->
 as_root(#place{os_pid = OsPid}) ->
     lists:flatten(["nsenter --target=", integer_to_list(OsPid), " --net --uts --mount"]).
 
-%% What expressions return on a node there, as text. Its own tools take seconds for that, or cannot.
+%% The results of expressions on a node in the place, as text. The node's own tools need seconds for that, or lack it.
 eval(Place, Node, Expressions) ->
     {0, Output} = test_shell:run("echo ~ts | ~s erl_call -sname ~s -e",
                                  [test_command:quoted(Expressions), as_user(Place), Node]),

@@ -1,11 +1,7 @@
-%% Debian's RabbitMQ under load: what is recorded of it equals its own counts and names.
+%% Debian's RabbitMQ under load: recordings of it agree with its own counts and names.
 -module(rabbitmq_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(QUEUE, "orders").
 -define(COUNT, 200).
@@ -25,7 +21,7 @@ end_per_suite(Config) ->
     packaged:stop(?config(system, Config)),
     observed:stop(?config(daemon, Config)).
 
-%% A load that nothing is wrong with, but where messages are counted.
+%% A harmless background load, except in cases that count messages.
 init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
     Config;
 init_per_testcase(_, Config) ->
@@ -41,7 +37,7 @@ rows(List, Columns, Config) ->
 
 %% -- Truth -----------------------------------------------------------------------------------
 
-%% Each message of the clients, from a channel to its queue and from the queue to a channel.
+%% Each message of the clients is seen once from a channel to its queue and once from the queue to a channel.
 counts(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "counted_of_rabbitmq"),
     System = ?config(system, Config),
@@ -59,7 +55,7 @@ counts(Config) ->
                                              re:run(Message, "^{'\\$gen_cast',{queue_event,{resource,<<\"/\">>,queue,"
                                                     "<<\"counted\">>},{deliver,") =/= nomatch])).
 
-%% As the VM itself writes it: <rabbit@localhost.1795557590.717.0> is <0.717.0>.
+%% As the VM itself writes the pid: <rabbit@localhost.1795557590.717.0> is <0.717.0>.
 pid_of(Pid) ->
     re:replace(Pid, "^<.*\\.(\\d+\\.\\d+)>$", "<0.\\1>", [{return, binary}]).
 
@@ -74,14 +70,14 @@ names(Config) ->
     [?assertNotEqual(nomatch, binary:match(maps:get(Pid, Shown), iolist_to_binary(Name)), Shown)
      || {Pid, Name} <- Queues ++ Connections].
 
-%% For a third consumer, too.
+%% A third consumer also gets the names.
 names_among_recorders(Config) ->
     Recorders = observed:start_recorders(?config(system, Config), ?config(priv_dir, Config)),
     try names(Config)
     after observed:stop(Recorders)
     end.
 
-%% It runs as soon as the server does.
+%% The application starts together with the server.
 loaded_at_start(_) ->
     System = packaged:start(packaged_rabbitmq, [packaged_rabbitmq:started_with()]),
     try ok = test_wait:until("LTTng's part is loaded", "available",
@@ -94,6 +90,6 @@ loaded_at_start(_) ->
     after packaged:stop(System)
     end.
 
-%% By `dyntrace report --load', while it runs.
+%% `dyntrace report --load' loads the library into the running server.
 loaded_by_host(_) ->
     observed:loaded_by_host(packaged_rabbitmq).

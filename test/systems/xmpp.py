@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """A client of ejabberd: xmpp.py RESOURCE [option=number...]
 
-Opens connections of `alice` and `bob`, with resources of that name and a number. Prints `ready`, and lets each alice
-send to the bob with her number until a line or the end of its standard input. Prints what it has counted then, as
-lines `name number`.
+Opens connections of `alice` and `bob`, with resources of that name and a number. Prints `ready`, and then each alice
+sends to the bob with her number until standard input has a line or ends. Then prints its counts, as lines
+`name number`.
 
     pairs=N    connections of each of the two (3)
     rate=N     messages per second and pair (10)
-    count=N    ends after so many messages of each pair (0: no end)
-    storm=1    no messages, but connections that read the greeting and leave, at that rate (0)
+    count=N    ends after that many messages of each pair (0: no end)
+    storm=1    no messages, but connections that read the greeting and close, at that rate (0)
 """
 import base64
 import contextlib
@@ -49,21 +49,21 @@ class Stream:
         self.ask(b"<presence/>", b"<presence")
 
     def ask(self, request, answer):
-        """Sends, and reads until the answer has come."""
+        """Sends, and reads until the answer has arrived."""
         self.socket.sendall(request)
         self.buffer = b""
         while answer not in self.buffer:
             self.read()
 
     def read(self):
-        """Reads what has come."""
+        """Reads the data that has arrived."""
         data = self.socket.recv(65536)
         if not data:
             raise EOFError(self.buffer)
         self.buffer += data
 
     def close(self):
-        """Ends the stream. If something were left to be read, the last message could be lost with the connection."""
+        """Ends the stream. If unread data were left, the last message could be lost with the connection."""
         self.socket.settimeout(TIMEOUT_S)
         self.socket.sendall(b"</stream:stream>")
         with contextlib.suppress(ConnectionError):
@@ -86,7 +86,7 @@ class Pairs(Load):
         return Stream(user, resource)
 
     def visit(self):
-        """Opens a stream, and leaves."""
+        """Opens a stream, and closes it."""
         self.count("connections")
         with socket.create_connection(ADDRESS, TIMEOUT_S) as visitor:
             visitor.sendall(OPEN)
@@ -122,7 +122,7 @@ class Pairs(Load):
                 stream.read()
             except socket.timeout:
                 continue
-            # The last one may be here in part.
+            # The last message may be incomplete.
             whole = stream.buffer.split(b"</message>")
             self.count("delivered", len(whole) - 1)
             stream.buffer = whole[-1]
@@ -130,8 +130,7 @@ class Pairs(Load):
 
     def work(self):
         """Runs the pairs. All messages are received at the end."""
-        threads = [self.start(target, resource) for resource in self.resources
-                   for target in (self.send, self.receive)]
+        threads = [self.start(target, resource) for resource in self.resources for target in (self.send, self.receive)]
         self.opened.wait()
         self.ready()
         if not self.options["count"]:

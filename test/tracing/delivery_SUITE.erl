@@ -1,14 +1,10 @@
-%% The probe message_delivery, whose senders come from a match specification that the application sets, and the match
-%% specifications that users give.
+%% The probe message_delivery, whose senders come from a match specification that the application sets; and match
+%% specifications of users.
 -module(delivery_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
--import(test_autotracer, [start/2, attach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
+-import(test_autotracer, [start/2, attach/2, detach/2, following/1, call/2, text/2, with_two_nodes/3, until_traced/1,
                           until_untraced/1, until_following/3, until_pattern/3, until_worker_after/2, keep_log/1,
                           logged/1, infos/2, badarg_of_follow/2]).
 
@@ -20,27 +16,24 @@ all() ->
      bad_match_specifications, filters_of_configuration, results_of_filters, returns_of_some_calls,
      patterns_that_overlap]
         ++ [Case || not test_trace:has_sessions(),
-                    Case <- [pattern_of_somebody, same_pattern_of_somebody, pattern_cleared_by_somebody,
-                             filter_of_somebody, shared_trace_messages]]
+                    Case <- [pattern_of_another_tool, same_pattern_of_another_tool, pattern_cleared_by_another_tool,
+                             filter_of_another_tool, shared_trace_messages]]
         ++ [Case || test_trace:has_sessions(), Case <- [pattern_of_another_session]].
 
 groups() ->
     [{Backend, [senders, polls, no_senders, filter_of_sends, filter_of_receives, filter_of_calls]}
      || Backend <- [usdt, lttng]].
 
-init_per_suite(Config) ->
-    Config.
+init_per_suite(Config) -> Config.
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(lttng, Config) ->
     [{backend, lttng} | test_require:tool(test_lttng:missing(), Config)];
 init_per_group(usdt, Config) ->
     [{backend, usdt} | Config].
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 init_per_testcase(_, Config) ->
     case ?config(backend, Config) of
@@ -66,7 +59,7 @@ consumer(Probes, Config) ->
             test_lttng:start(Daemon, Probes)
     end.
 
-%% The events, when the last one is there: of the message `last', or of the return from test_cases:location/1.
+%% The events up to the last one: the message `last', or the return from test_cases:location/1.
 events(Consumer, Config) ->
     ok = await(Consumer, fun is_last/1, Config),
     case ?config(backend, Config) of
@@ -78,15 +71,15 @@ events(Consumer, Config) ->
 is_last({Probe, #{message := Message}}) -> Message =:= <<"last">> andalso Probe =/= message_receive;
 is_last({Probe, #{entry := Entry}}) -> {Probe, Entry} =:= {function_return, <<"test_cases:location/1">>}.
 
-%% An event that bpftrace has not read when it is stopped is lost. LTTng records before the traced process goes on.
+%% An event that bpftrace has not read when it is stopped is lost. LTTng records before the traced process continues.
 await(Consumer, IsAwaited, Config) ->
     _ = ?config(backend, Config) =:= usdt andalso test_bpftrace:await(Consumer, IsAwaited),
     ok.
 
 %% -- Senders -----------------------------------------------------------------------------------
 
-%% A process, a port, a timer, another node, and the VM, which answers a question about memory. message_receive fires
-%% for the same messages.
+%% The senders are a process, a port, a timer, another node, and the VM, which answers a question about memory.
+%% message_receive fires for the same messages.
 senders(Config) ->
     with_two_nodes([], fun(Other, Ours) -> senders(Other, Ours) end, Config).
 
@@ -113,7 +106,7 @@ senders(Other, Config) ->
     ?assertEqual([M || {message_receive, #{to := Of, message := M}} <- Events, Of =:= To], [M || {_, _, M} <- Seen]),
     until_following(senders, false, Config).
 
-%% On the node: the texts of a receiver and of those who sent it something, in this order: a process, a port, a timer.
+%% On the node: the texts of a receiver and of its senders, in this order: a process, a port, a timer.
 receiver_and_senders() ->
     Self = self(),
     To = spawn(fun() ->
@@ -130,12 +123,12 @@ receiver_and_senders() ->
     receive {To, tick} -> ok end,
     {test_cases:text(To), test_cases:text(From), test_cases:text(Port)}.
 
-%% Tells Teller what it receives, in its order.
-receiver(Teller) ->
+%% Sends Observer the messages that it receives, in order.
+receiver(Observer) ->
     receive
-        {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Teller);
+        {From, memory} -> _ = erlang:memory(), From ! {self(), memory}, receiver(Observer);
         last -> ok;
-        Message -> Teller ! {self(), Message}, receiver(Teller)
+        Message -> Observer ! {self(), Message}, receiver(Observer)
     end.
 
 answered(Question, Receiver) ->
@@ -147,8 +140,8 @@ ended(Receiver) ->
     Receiver ! last,
     receive {'DOWN', Monitor, process, _, normal} -> ok end.
 
-%% While turns are told, a timeout is left out if the process has run before it in its turn: it has sent a message, or
-%% another time was over. Unless message_receive tells it.
+%% While process_scheduled is enabled, a timeout is left out if the process has already run in the same turn, that is,
+%% if it has sent a message or had another timeout. If message_receive is enabled, every timeout is reported.
 polls(Config) ->
     All = [<<"first">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"timeout">>, <<"last">>],
     start([{interval, 10}], Config),
@@ -180,20 +173,20 @@ delivered_to_poller(Probes, Config) ->
     until_untraced(Config),
     [Message || {message_delivery, #{to := Of, message := Message}} <- Events, Of =:= To].
 
-%% It waits for each message, and for one that never comes. A message of a process is none of the timeouts.
-polls_and_waits(Teller) ->
+%% Waits for each message, and for one that never arrives. The message `timeout' of a process is not a timeout.
+polls_and_waits(Observer) ->
     receive first -> ok end,
-    Teller ! {self(), polls},
+    Observer ! {self(), polls},
     receive none -> ok after 0 -> ok end,
     receive none -> ok after 20 -> ok end,
     receive none -> ok after 0 -> ok end,
     self() ! timeout,
     receive timeout -> ok end,
-    Teller ! {self(), polled},
+    Observer ! {self(), polled},
     receive last -> ok end.
 
-%% Traced by hand, without the match specification or with one that yields something else, message_delivery does not
-%% fire, and no event counts as undecoded (see test_autotracer).
+%% If the trace flags are set by hand, without the match specification or with a different result, message_delivery does
+%% not fire, and no event counts as undecoded (see test_autotracer).
 no_senders(Config) ->
     Consumer = consumer([message_delivery, message_receive], Config),
     test_wait:until("both are enabled", 2, fun() -> length(call(Config, fun dyntrace:listeners/0)) end),
@@ -220,7 +213,7 @@ no_senders(Config) ->
     ?assertEqual([iolist_to_binary(io_lib:format("{~b}", [N])) || N <- lists:seq(1, 11)] ++ [<<"last">>],
                  [M || {message_receive, #{to := Of, message := M}} <- Events, Of =:= To]).
 
-%% The match specification is there while the probe has a consumer, and no longer.
+%% The match specification is set only while the probe has a consumer.
 while_required(Config) ->
     start([{interval, 10}], Config),
     ?assertEqual(true, of_messages('receive', Config)),
@@ -236,8 +229,7 @@ while_required(Config) ->
          until_messages('receive', true, Config),
          until_following(senders, false, Config)
      end || _ <- [1, 2]],
-    _ = test_bpftrace:stop(Receives),
-    until_untraced(Config),
+    detach(Receives, Config),
     Again = attach([message_delivery], Config),
     until_messages('receive', sender_pattern(Config), Config),
     ok = call(Config, fun dyntrace:unfollow/0),
@@ -277,7 +269,7 @@ exchange(Config) ->
 
 %% -- Killed workers ----------------------------------------------------------------------------
 
-%% The next worker takes the match specifications over, and clears them when they are not required any more.
+%% The next worker takes over the match specifications, and clears them when they are no longer required.
 worker_killed(Config) ->
     Filter = [{['_', '$1'], [{is_atom, '$1'}], []}],
     start([{interval, 10}, {send, Filter}], Config),
@@ -305,11 +297,11 @@ worker_killed_for_good(Config) ->
 
 %% -- Beside other tools, before OTP 27 ------------------------------------------------------------
 
-%% Their match specification stays, and the events are those that it lets pass.
-pattern_of_somebody(Config) ->
+%% The match specification of another tool is kept, and the messages that it passes have events.
+pattern_of_another_tool(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
-    Theirs = [{['_', '_', '$1'], [{'=/=', '$1', nobody}], []}],
+    Theirs = [{['_', '_', '$1'], [{'=/=', '$1', unwanted}], []}],
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []) end),
     Consumer = attach([message_delivery, message_receive], Config),
     until_withheld('receive', Config),
@@ -320,25 +312,23 @@ pattern_of_somebody(Config) ->
     until_following(senders, true, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     ?assertEqual(sender_pattern(Config), of_messages('receive', Config)),
-    %% They come back.
+    %% The tool sets it again.
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []) end),
     until_withheld('receive', Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(Theirs, of_messages('receive', Config)).
 
-%% Set by hand, it does what is required, and is not ours to clear.
-same_pattern_of_somebody(Config) ->
+%% An equal match specification that was set by hand is used, and is not ours to clear.
+same_pattern_of_another_tool(Config) ->
     start([{interval, 10}], Config),
     call(Config, fun() -> erlang:trace_pattern('receive', dyntrace:sender_pattern(), []) end),
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(sender_pattern(Config), of_messages('receive', Config)).
 
-pattern_cleared_by_somebody(Config) ->
+pattern_cleared_by_another_tool(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([message_delivery], Config),
     [begin
@@ -350,7 +340,7 @@ pattern_cleared_by_somebody(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_messages('receive', true, Config).
 
-filter_of_somebody(Config) ->
+filter_of_another_tool(Config) ->
     start([{interval, 10}, {send, [{['_', hello], [], []}]}], Config),
     Theirs = [{['_', '$1'], [{is_atom, '$1'}], []}],
     call(Config, fun() -> erlang:trace_pattern(send, Theirs, []) end),
@@ -362,17 +352,17 @@ filter_of_somebody(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_messages(send, true, Config).
 
-%% The trace messages of another tracer get the sender too, as sender_pattern/0 says, while the probe is enabled.
+%% While the probe is enabled, the trace messages of another tracer also have the sender, as sender_pattern/0 describes.
 shared_trace_messages(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([message_delivery], Config),
     until_following(senders, true, Config),
-    ?assertMatch([{trace, _, 'receive', hello, {nonode@nohost, _}}], call(Config, fun told_of_hello/0)),
+    ?assertMatch([{trace, _, 'receive', hello, {nonode@nohost, _}}], call(Config, fun traced_hello/0)),
     _ = test_bpftrace:stop(Consumer),
     until_messages('receive', true, Config),
-    ?assertMatch([{trace, _, 'receive', hello}], call(Config, fun told_of_hello/0)).
+    ?assertMatch([{trace, _, 'receive', hello}], call(Config, fun traced_hello/0)).
 
-told_of_hello() ->
+traced_hello() ->
     Self = self(),
     Pid = spawn(fun() -> receive hello -> Self ! done end end),
     _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_autotracer}]),
@@ -381,42 +371,41 @@ told_of_hello() ->
     receive done -> ok end,
     Ref = erlang:trace_delivered(Pid),
     receive {trace_delivered, Pid, Ref} -> ok end,
-    told().
+    traced().
 
-told() ->
-    receive Event when element(1, Event) =:= trace -> [Event | told()] after 0 -> [] end.
+traced() ->
+    receive Event when element(1, Event) =:= trace -> [Event | traced()] after 0 -> [] end.
 
-%% From OTP 27 on each session has its own.
+%% In OTP 27 and later, each session has its own.
 pattern_of_another_session(Config) ->
     start([{interval, 10}, {send, [{['_', hello], [], []}]}], Config),
-    Theirs = [{['_', '_', nobody], [], []}],
+    Theirs = [{['_', '_', wanted], [], []}],
     call(Config, fun() -> erlang:trace_pattern('receive', Theirs, []), erlang:trace_pattern(send, false, []) end),
     Consumer = attach([message_delivery, message_send], Config),
     until_following(senders, true, Config),
     ?assertEqual(#{}, maps:get(withheld, following(Config))),
     ?assertEqual([Theirs, sender_pattern(Config)], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, [{['_', hello], [], []}]], call(Config, fun() -> specs(send) end)),
-    ?assertMatch([_], call(Config, fun told_of_nobody/0)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    ?assertMatch([_], call(Config, fun traced_wanted/0)),
+    detach(Consumer, Config),
     ?assertEqual([Theirs, true], call(Config, fun() -> specs('receive') end)),
     ?assertEqual([false, true], call(Config, fun() -> specs(send) end)).
 
-%% By the tracer of erlang:trace/3: the message that its match specification lets pass, without a sender.
-told_of_nobody() ->
+%% The trace messages of erlang:trace/3: the message that passes its match specification, without a sender.
+traced_wanted() ->
     Self = self(),
-    Pid = spawn(fun() -> receive nobody -> Self ! done end end),
+    Pid = spawn(fun() -> receive wanted -> Self ! done end end),
     1 = erlang:trace(Pid, true, ['receive']),
-    Pid ! somebody,
-    Pid ! nobody,
+    Pid ! unwanted,
+    Pid ! wanted,
     receive done -> ok end,
     Ref = erlang:trace_delivered(Pid),
     receive {trace_delivered, Pid, Ref} -> ok end,
-    [Event || Event = {trace, _, 'receive', nobody} <- told()].
+    [Event || Event = {trace, _, 'receive', wanted} <- traced()].
 
 %% -- Filters -----------------------------------------------------------------------------------
 
-%% Messages to one name, by the name and by the pid; and those of more than ten elements.
+%% Messages to one process, by name and by pid; and messages of more than ten elements.
 filter_of_sends(Config) ->
     start([{interval, 10}], Config),
     ok = call(Config, fun() ->
@@ -434,7 +423,7 @@ filter_of_sends(Config) ->
                                 Text = test_cases:text(self()),
                                 Shop = whereis(shop),
                                 [begin
-                                     shop ! {order, N}, Shop ! {pid, N}, Other ! {nobody, N},
+                                     shop ! {order, N}, Shop ! {pid, N}, Other ! {other, N},
                                      Other ! lists:seq(1, N), Other ! list_to_tuple(lists:seq(1, N))
                                  end || N <- lists:seq(1, 20)],
                                 Other ! last,
@@ -453,7 +442,7 @@ filter_of_sends(Config) ->
 text_of_name(Name, Config) ->
     call(Config, fun() -> test_cases:text(whereis(Name)) end).
 
-%% A filter and the senders together: messages of one process, and `last'.
+%% A filter together with the senders: messages of one process, and `last'.
 filter_of_receives(Config) ->
     start([{interval, 10}], Config),
     {From, To} =
@@ -471,7 +460,7 @@ filter_of_receives(Config) ->
                          From ! {To, last},
                          From ! {self(), done},
                          receive done -> ok end,
-                         %% The receiver has got what was sent before.
+                         %% The receiver has received everything that was sent before.
                          {links, []} = process_info(To, links)
                  end),
     ok = await(Consumer, fun({Probe, #{message := Message}}) -> {Probe, Message} =:= {message_receive, <<"done">>} end,
@@ -482,14 +471,14 @@ filter_of_receives(Config) ->
     ?assertEqual([{FromText, M} || M <- Expected],
                  [{F, M} || {message_delivery, #{to := T, from := F, message := M}} <- Events, T =:= ToText]),
     ?assertEqual(Expected, [M || {message_receive, #{to := T, message := M}} <- Events, T =:= ToText]),
-    %% Nothing else, besides this test's `done'. Ports have no filter.
+    %% No other message arrives, except this test's `done'. Ports have no filter.
     ?assertEqual([<<"done">>], [M || {message_receive, #{to := T = <<"<", _/binary>>, message := M}} <- Events,
                                      T =/= ToText]).
 
 forwarder() ->
     receive {To, Message} -> To ! Message, forwarder() end.
 
-%% Calls with a certain first argument, and their returns alone.
+%% Calls with a certain first argument, and only their returns.
 filter_of_calls(Config) ->
     start([{interval, 10}], Config),
     Functions = [{{test_cases, identity, 1}, [{[42], [], []}, {['$1'], [{is_atom, '$1'}], []}]},
@@ -512,7 +501,7 @@ filter_of_calls(Config) ->
     ?assertEqual([{Probe, Entry} || Entry <- Entries, Probe <- [function_call, function_return]],
                  [{Probe, Entry} || {Probe, #{pid := Of, entry := Entry}} <- Events, Of =:= Pid]).
 
-%% What probes require is added to the body; what they don't is removed.
+%% Actions that probes require are added to the body; others are removed.
 returns_of_some_calls(Config) ->
     Mfa = {test_cases, identity, 1},
     start([{interval, 10}, {functions, [{Mfa, [{[42], [], [{return_trace}]}, {[43], [], [{message, {caller}}]}]}]}],
@@ -530,7 +519,7 @@ returns_of_some_calls(Config) ->
     _ = test_bpftrace:stop(Calls),
     until_pattern(Mfa, false, Config).
 
-%% The last one holds.
+%% The last pattern applies.
 patterns_that_overlap(Config) ->
     Functions = [{test_cases, '_', '_'}, {{test_cases, identity, 1}, [{[42], [], []}]}],
     start([{interval, 10}, {functions, Functions}], Config),
@@ -541,7 +530,7 @@ patterns_that_overlap(Config) ->
     _ = test_bpftrace:stop(Calls),
     [until_pattern(Mfa, false, Config) || Mfa <- [{test_cases, identity, 1}, {test_cases, fail, 2}]].
 
-%% A clause with a result of its own keeps it: it has no sender, unless the result is one.
+%% A clause with its own result keeps it: the event has no sender, unless the result is one.
 results_of_filters(Config) ->
     Own = {['_', '_', none], [], [{message, true}]},
     Dropped = {['_', '_', dropped], [], [{message, false}]},
@@ -562,7 +551,7 @@ results_of_filters(Config) ->
     ?assertEqual([<<"none">>, <<"other">>, <<"last">>],
                  [M || {message_receive, #{to := T, message := M}} <- Events, T =:= To]).
 
-%% From the application's configuration; only the flags' events are filtered, so message_receive has all.
+%% The filters are in the application's configuration. They apply only to the flags' events, so message_receive has all.
 filters_of_configuration(Config) ->
     start([{interval, 10}, {send, [{['_', last], [], []}]}], Config),
     Consumer = attach([message_send, message_receive], Config),
@@ -612,7 +601,7 @@ bad_match_specifications(Config) ->
                 ++ [{#{send => Clause([Action])}, <<"send">>,
                      <<"the action ", (atom_to_binary(element(1, Action)))/binary, " is not allowed">>}
                     || Action <- Refused]],
-    %% Not actions, but terms.
+    %% These are terms, not actions.
     ok = call(Config, fun() ->
                               dyntrace:follow(#{send => Clause([{message, {{silent, true}}},
                                                                 {message, {const, {trace}}}]),
@@ -627,11 +616,11 @@ bad_match_specifications(Config) ->
 sender_pattern(Config) ->
     call(Config, fun dyntrace:sender_pattern/0).
 
-%% The match specification of messages: from OTP 27 on that of our session, where there is one.
+%% The match specification of messages: in OTP 27 and later that of our session, if there is one.
 of_messages(Event, Config) ->
     lists:last(call(Config, fun() -> specs(Event) end)).
 
-%% On the node: of each session, that of erlang:trace/3 first.
+%% On the node: the match specification of each session, that of erlang:trace/3 first.
 specs(Event) ->
     %% `dyntrace_autotracer' sorts before `legacy'.
     lists:reverse([Spec || {match_spec, Spec} <- infos(Event, match_spec)]).

@@ -1,18 +1,14 @@
-%% The application traces what attached consumers require, and removes all of it when they detach.
+%% The application traces what attached consumers require, and stops all of it when they detach.
 -module(follow_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
--import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, following/1, call/2, until_traced/1,
+-import(test_autotracer, [start/1, start/2, answer_of/2, attach/2, detach/2, following/1, call/2, until_traced/1,
                           until_untraced/1, until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2,
                           until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
                           logged/1, badarg_of_follow/2]).
 
-%% The messages that are sent while a consumer is attached, each time.
+%% The messages that are sent while a consumer is attached.
 -define(STORM, [1, 2, 3]).
 -define(STORM_MS, 900000).
 
@@ -22,16 +18,14 @@ suite() ->
 all() ->
     [nothing_is_done_in_erlang, flags_follow_each_consumer, every_probe_has_its_flags, consumer_killed, functions,
      values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
-     sequential_tracing,
-     other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed, what_was_said_by_hand_holds,
-     worker_that_fails, application_stopped,
-     by_hand, as_configured, bad_configuration, budget, unfollowed, call_budget, cleared_alone,
-     calls_of_the_consumer_before, no_generated_functions, files, files_beside_functions, shapes,
-     attached_again_and_again, hundreds_of_times].
+     sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
+     what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
+     budget, unfollowed, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions, files,
+     files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
-%% A consumer attaches while the application runs, and reads events of processes that exist and of new ones.
+%% A consumer attaches while the application runs, and reads events of existing and of new processes.
 nothing_is_done_in_erlang(Config) ->
     start(Config),
     Old = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
@@ -46,8 +40,7 @@ nothing_is_done_in_erlang(Config) ->
                                    end)
      || Text <- Texts],
     ?assertEqual([send], traced(Old, Config)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     [?assertEqual([], traced(Pid, Config)) || Pid <- [Old, New, new]].
 
 flags_follow_each_consumer(Config) ->
@@ -99,7 +92,8 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[], [], none, false}, Of(user_mark)),
     ?assertEqual({[call, exiting, garbage_collection, procs, 'receive', running, send],
                   [exiting, ports, 'receive', running_ports, send], exception, false}, Of(trace)),
-    %% A probe of trace events requires flags, one that the application reports its source, an annotation nothing.
+    %% A probe of trace events requires flags, a probe that the application reports requires its source, an annotation
+    %% requires nothing.
     Nothing = call(Config, fun dyntrace_trace_flags:none/0),
     [?assertEqual(Events =:= [] andalso not is_map_key(source, Probe), proplists:get_value(Name, Needs) =:= Nothing,
                   Name)
@@ -145,7 +139,8 @@ functions(Config) ->
     until_pattern({test_cases, identity, 1}, false, Config),
     [?assertEqual(false, of_function(Mfa, Config)) || Mfa <- [{test_cases, fail, 2}, {lists, seq, 2}, {lists, seq, 3}]].
 
-%% Each consumer adds to the match specification what its probe requires; contents are shown as the option says.
+%% Each consumer adds what its probe requires to the match specification. An option determines whether contents are
+%% shown.
 values_of_calls(Config) ->
     start([{functions, [{test_cases, identity, 1}, {test_cases, fail, 2}]}], Config),
     call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
@@ -201,8 +196,7 @@ functions_of_new_code(Config) ->
          ?assertEqual(Value, call(Config, fun() -> test_new_code:value() end)),
          test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"test_new_code:value/0">> end)
      end || Value <- [1, 2, 3]],
-    _ = test_bpftrace:stop(Calls),
-    until_untraced(Config),
+    detach(Calls, Config),
     ?assertEqual(false, of_function({test_new_code, value, 0}, Config)).
 
 functions_of_the_same_code(Config) ->
@@ -212,8 +206,7 @@ functions_of_the_same_code(Config) ->
     until_pattern({test_cases, identity, 1}, [], Config),
     call(Config, fun() -> _ = code:purge(test_cases), {module, test_cases} = code:load_file(test_cases) end),
     until_pattern({test_cases, identity, 1}, [], Config),
-    _ = test_bpftrace:stop(Calls),
-    until_untraced(Config).
+    detach(Calls, Config).
 
 version(Value) ->
     Exports = {attribute, 1, export, [{value, 0}]},
@@ -281,8 +274,7 @@ sequential_tracing(Config) ->
 
 %% -- Other tracers ---------------------------------------------------------------------------
 
-%% A process that another tool traces keeps its tracer and its flags. So do new processes, and a function keeps its
-%% pattern.
+%% A process that another tool traces keeps its tracer and flags. So do new processes, and a function keeps its pattern.
 other_tracers_keep_theirs(Config) ->
     start([{functions, [{test_cases, identity, 1}]}], Config),
     {Theirs, Free} =
@@ -308,16 +300,15 @@ other_tracers_keep_theirs(Config) ->
     ?assertEqual(Before, Have()),
     #{untraced := Untraced} = following(Config),
     ?assertEqual(not test_trace:has_sessions(), Untraced >= 1),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(Before, Have()),
     ?assertEqual([], traced(Free, Config)),
-    %% A worker that starts or ends leaves them as they are.
+    %% A worker that starts or ends does not change them.
     ok = call(Config, fun() -> application:stop(dyntrace) end),
     start(Config),
     ?assertEqual(Before, Have()).
 
-%% Before OTP 27: a pattern that another tool sets in place of the application's stays.
+%% Before OTP 27, a pattern that another tool sets in place of the application's is kept.
 patterns_of_others(Config) ->
     start([{functions, [{test_cases, identity, 1}]}], Config),
     call(Config, fun() -> {module, _} = code:ensure_loaded(test_cases) end),
@@ -325,8 +316,7 @@ patterns_of_others(Config) ->
     until_pattern({test_cases, identity, 1}, [], Config),
     Theirs = [{['_'], [], [{message, theirs}]}],
     call(Config, fun() -> 1 = erlang:trace_pattern({test_cases, identity, 1}, Theirs, [local]) end),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual({match_spec, Theirs},
                  call(Config, fun() -> erlang:trace_info({test_cases, identity, 1}, match_spec) end)).
 
@@ -338,7 +328,7 @@ dbg_meanwhile(Config) ->
                                 Self = self(),
                                 {ok, _} = dbg:tracer(process, {fun(Message, _) -> Self ! {dbg, Message} end, none}),
                                 Pid = spawn(fun() -> receive go -> test_cases:identity(17) end end),
-                                %% The application traces the process already. Before OTP 27 another tracer must first
+                                %% The application already traces the process. Before OTP 27, another tracer must first
                                 %% clear its flags.
                                 _ = erlang:trace(Pid, false, [all, {tracer, dyntrace, dyntrace_autotracer}]),
                                 {ok, _} = dbg:p(Pid, [c]),
@@ -347,8 +337,7 @@ dbg_meanwhile(Config) ->
                                 receive {dbg, {trace, Pid, call, Call}} -> Call end
                         end),
     ?assertEqual({test_cases, identity, [17]}, Seen),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     call(Config, fun() -> dbg:stop() end).
 
 %% -- Ends ------------------------------------------------------------------------------------
@@ -361,11 +350,10 @@ worker_killed(Config) ->
     First = call(Config, fun() -> Pid = whereis(dyntrace_autotracer), exit(Pid, kill), Pid end),
     until_worker_after(First, Config),
     until_traced(Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], traced(new, Config)).
 
-%% follow/1 and unfollow/0 also hold for the next worker.
+%% The options of follow/1 and unfollow/0 also apply to the next worker.
 what_was_said_by_hand_holds(Config) ->
     start(Config),
     Consumer = attach([message_send, process_exit, seq_trace_send], Config),
@@ -384,7 +372,8 @@ what_was_said_by_hand_holds(Config) ->
     ?assertEqual({[], off}, {traced(new, Config), following(Config)}),
     _ = test_bpftrace:stop(Consumer).
 
-%% OTP's module is loaded in place of the application's: the worker can't poll, logs that once, and goes on when it can.
+%% OTP's module is loaded in place of the application's: the worker can't poll, logs that once, and continues when it
+%% can.
 worker_that_fails(Config) ->
     keep_log(Config),
     start([{interval, 10}], Config),
@@ -398,7 +387,7 @@ worker_that_fails(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace), {module, dyntrace} = code:load_file(dyntrace) end),
     Consumer = attach([message_send], Config),
     until_traced(Config),
-    ?assertMatch([{error, "dyntrace: can't trace" ++ _, _}], logged(Config)),
+    ?assertMatch([{error, "dyntrace: cannot trace" ++ _, _}], logged(Config)),
     ?assertEqual(Worker, call(Config, fun() -> whereis(dyntrace_autotracer) end)),
     _ = test_bpftrace:stop(Consumer).
 
@@ -424,7 +413,7 @@ by_hand(Config) ->
     ok = call(Config, fun dyntrace:unfollow/0),
     _ = test_bpftrace:stop(Consumer).
 
-%% Options that follow/1 is not given have their values from the application's configuration.
+%% Options that are not given to follow/1 have their values from the application's configuration.
 as_configured(Config) ->
     start([{probes, [message_send]}, {ports, none}], Config),
     Consumer = attach([message_send, process_exit], Config),
@@ -450,10 +439,10 @@ bad_configuration(Config) ->
                              {interval, 0}, {intervall, 250}, {budget, 0}, {budget, 1.5}, {call_budget, 0},
                              {text, none}]].
 
-%% -- Too much of it ------------------------------------------------------------------------------
+%% -- Too many events -----------------------------------------------------------------------------
 
-%% A flood of events: tracing pauses, with one line in the log, and skipped events are counted. After the flood one line
-%% says so, and consumers receive all events again.
+%% A flood of events: tracing pauses, with one line in the log, and skipped events are counted. After the flood, one
+%% line says so, and consumers receive all events again.
 budget(Config) ->
     keep_log(Config),
     start([{budget, 1000}, {interval, 20}], Config),
@@ -463,7 +452,7 @@ budget(Config) ->
                                          Sink = spawn(fun test_autotracer:sink/0),
                                          {spawn(fun() -> test_autotracer:flood(Sink) end), Sink}
                                  end),
-    %% Of pauses in a row, the first one is logged. On a busy machine the flood may have a break.
+    %% Of consecutive pauses, only the first one is logged. On a busy machine, the flood may have a break.
     ok = test_wait:until("a pause that is not logged", fun({Pauses, Logged}) -> Pauses > length(Logged) end,
                          fun() -> {maps:get(pauses, following(Config)), logged(Config)} end),
     test_wait:until("paused, without flags", {true, []},
@@ -484,7 +473,7 @@ budget(Config) ->
                                           To =:= Text andalso Message =:= <<"{last,", Text/binary, "}">>;
                                      (_) -> false
                                   end),
-    %% In each second before a pause, as many events as the budget allows. In a break fewer.
+    %% Each second before a pause has as many events as the budget allows, and fewer if it has a break.
     Events = test_bpftrace:stop(Consumer),
     Floods = [flood || {_, #{message := <<"flood">>}} <- Events],
     ?assert(length(Floods) =< 1000 * (Pauses + Breaks), {length(Floods), Pauses, Breaks}),
@@ -493,7 +482,7 @@ budget(Config) ->
                  lists:usort([Why || {_, #{what := <<"all_events">>, why := Why}} <- Events])),
     until_untraced(Config).
 
-%% A consumer that stays attached is told that it lacks what happens until follow/1.
+%% A consumer that stays attached is notified that it misses the events until follow/1.
 unfollowed(Config) ->
     start([{interval, 20}], Config),
     Consumer = attach([message_send, withheld], Config),
@@ -502,11 +491,10 @@ unfollowed(Config) ->
     test_bpftrace:await(Consumer, fun({_, Event}) -> maps:get(what, Event, none) =:= <<"all_events">> end),
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     until_flags(new, [send], Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config).
+    detach(Consumer, Config).
 
-%% A function of a module is called too often: it is cleared and named, and the module's others are traced on. For the
-%% next consumer calls are counted anew.
+%% A function of a module is called too often: its pattern is cleared and its name is reported. The other functions of
+%% the module are still traced. For the next consumer, calls are counted from zero.
 call_budget(Config) ->
     keep_log(Config),
     start([{functions, [{test_called, '_', '_'}]}, {call_budget, 2000}, {interval, 20}], Config),
@@ -516,7 +504,7 @@ call_budget(Config) ->
          until_following(calls, call, Config),
          {Counter, Stop} = call(Config, fun called/0),
          Why = until_cleared(Config),
-         ?assertMatch({match, _}, re:run(Why, "^more than 2000 calls per second: no calls are traced of "
+         ?assertMatch({match, _}, re:run(Why, "^more than 2000 calls per second; no longer traced: "
                                          "test_called:often/2 \\([0-9]+ calls\\)$"), Why),
          until_pattern({test_called, often, 2}, false, Config),
          ?assertEqual([], of_function({test_called, seldom, 1}, Config)),
@@ -531,7 +519,7 @@ call_budget(Config) ->
      end || _ <- [first, again]],
     ?assertMatch([{warning, "dyntrace: ~ts", [_]}, {warning, "dyntrace: ~ts", [_]}], logged(Config)).
 
-%% To set a pattern takes long on a busy node: those of the other functions are not set again.
+%% Setting a pattern takes long on a busy node, so the patterns of other functions are not set again.
 cleared_alone(Config) ->
     start([{functions, [{Module, '_', '_'} || Module <- [test_called, test_cases]]}, {call_budget, 2000},
            {interval, 20}], Config),
@@ -543,7 +531,7 @@ cleared_alone(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_following(calls, none, Config).
 
-%% On the node: how many patterns are set until a function is cleared.
+%% On the node: the number of patterns that are set until a function is cleared.
 set_until_cleared() ->
     _ = code:ensure_loaded(trace),
     Setters = [{erlang, trace_pattern, 3}, {trace, function, 4}],
@@ -558,10 +546,10 @@ set_until_cleared() ->
     Counts = [Count || {call_count, Count} <- [erlang:trace_info(Setter, call_count) || Setter <- Setters],
                        is_integer(Count)],
     _ = [erlang:trace_pattern(Setter, false, [call_count]) || Setter <- Setters],
-    %% One of them is counted: that by which the test sets the second.
+    %% One counted call is the test's own, which sets the second pattern.
     lists:sum(Counts) - (length(Setters) - 1).
 
-%% A consumer has detached before the worker has read its calls: the next one begins with none.
+%% A consumer detaches before the worker has read its calls: the next consumer starts from zero.
 calls_of_the_consumer_before(Config) ->
     Cleared = fun(Budget) -> is_map_key(call, dyntrace_call_budget:withheld(Budget)) end,
     Flood = fun() ->
@@ -600,7 +588,7 @@ seldom(Events) ->
 calls_of(Function, Events) ->
     length([call || {function_call, #{entry := Entry}} <- Events, Entry =:= Function]).
 
-%% '_' stands for the functions of the source. Generated ones can be named.
+%% '_' covers only functions of the source. Generated functions can be named.
 no_generated_functions(Config) ->
     start([{functions, [{test_called, '_', '_'}]}, {interval, 20}], Config),
     Generated = call(Config, fun() ->
@@ -618,7 +606,7 @@ no_generated_functions(Config) ->
     ?assertEqual(false, of_function({test_called, squares, 1}, Config)),
     _ = test_bpftrace:stop(Consumer).
 
-%% Nothing is configured: whoever attaches gets the file I/O, and no other tool's pattern is touched.
+%% Without configuration, any consumer gets file I/O events, and patterns of other tools are not changed.
 files(Config) ->
     start(Config),
     Theirs = {prim_file, delete, 1},
@@ -643,7 +631,7 @@ reads_no_file() ->
     {Pid, Ref} = spawn_monitor(fun() -> {error, enoent} = prim_file:read_file("/no/such") end),
     receive {'DOWN', Ref, process, Pid, normal} -> test_cases:text(Pid) end.
 
-%% A consumer of calls sees the configured functions alone, and those of files only as far as they are configured.
+%% A consumer of calls sees only the configured functions, and functions of files only if they are configured.
 files_beside_functions(Config) ->
     start([{functions, [{test_cases, identity, 1}, {prim_file, read_file, '_'}]}], Config),
     call(Config, fun() -> {module, test_cases} = code:ensure_loaded(test_cases) end),
@@ -673,7 +661,7 @@ files_beside_functions(Config) ->
     ?assertEqual([], of_function({prim_file, read_file, 1}, Config)),
     ?assertEqual([<<"prim_file:read_file/1">>, <<"test_cases:identity/1">>], Entries(test_bpftrace:stop(Calls))).
 
-%% Whether texts show the contents of terms is configuration. With `shape', no contents arrive.
+%% An option in the configuration determines whether texts show the contents of terms. With `shape', they do not.
 shapes(Config) ->
     start([{text, shape}], Config),
     Consumer = attach([message_send, process_exit], Config),
@@ -690,7 +678,7 @@ shapes(Config) ->
                     {Message, Reason}
             end,
     ?assertEqual({<<"{secret,pid(),{binary,4}}">>, <<"{secret,{list,4}}">>}, Texts()),
-    %% The setting also holds for tracing by hand, and after the module is loaded again.
+    %% The setting also applies to tracing by hand, and after the module is reloaded.
     call(Config, fun() ->
                          ok = dyntrace:unfollow(),
                          _ = code:purge(dyntrace),
@@ -713,8 +701,8 @@ attached_again_and_again(Config) ->
      end || _ <- lists:seq(1, 10)],
     answer_of(Pid, Config).
 
-%% LTTng enables and disables the event in a session, under load. Messages that are sent while it is enabled are
-%% recorded or counted as lost, and nothing else is recorded.
+%% LTTng enables and disables the event in a session, under load. Messages sent while it is enabled are recorded or
+%% counted as lost, and nothing else is recorded.
 hundreds_of_times() ->
     [{timetrap, {minutes, 20}}].
 
@@ -754,8 +742,8 @@ hundreds_of_times(Config) ->
 
 %% On the node: a new process sends these messages to a process that has ended.
 storm(N) ->
-    Nobody = lttng_SUITE:dead(),
-    {Pid, Ref} = spawn_monitor(fun() -> [Nobody ! {storm, N, Part} || Part <- ?STORM] end),
+    Dead = lttng_SUITE:dead(),
+    {Pid, Ref} = spawn_monitor(fun() -> [Dead ! {storm, N, Part} || Part <- ?STORM] end),
     receive {'DOWN', Ref, process, Pid, normal} -> ok end.
 
 storm_text(N, Part) ->
@@ -768,7 +756,7 @@ play(Other) ->
     [begin Other ! {self(), question}, receive answer -> ok end end || _ <- lists:seq(1, 100)],
     receive after 3 -> play(Other) end.
 
-%% Uses a dirty scheduler in bursts: beside it, flags are set and cleared hundreds of times.
+%% Uses a dirty scheduler in bursts, while flags are set and cleared hundreds of times.
 read_files() ->
     [{ok, _} = file:read_file("/etc/hosts") || _ <- lists:seq(1, 100)],
     receive after 10 -> read_files() end.

@@ -1,13 +1,10 @@
-%% The application beside other tracers, and tools that clear its flags or kill its worker; with many or busy processes.
+%% The application together with other tracers, and with tools that clear its flags or kill its worker; with many or
+%% busy processes.
 -module(follow_others_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
+-include("../support/suite.hrl").
 
--compile(export_all).
--compile(nowarn_export_all).
-
--import(test_autotracer, [start/1, start/2, attach/2, following/1, call/2, until_traced/1, until_untraced/1,
+-import(test_autotracer, [start/1, start/2, attach/2, detach/2, following/1, call/2, until_traced/1,
                           until_following/3, until_flags/3, until_pattern/3, until_system_tracer/2, until_logged/2,
                           traced/2, of_function/2, keep_log/1, logged/1, errors/1, badarg_of_follow/2]).
 
@@ -16,16 +13,15 @@ suite() ->
 
 all() ->
     [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
-     flags_cleared_by_somebody,
-     system_tracer_of_somebody, system_tracer_cleared, half_set, no_word_about_other_tracers,
-     busy_processes, idle_processes, budget_beside_idle_processes,
-     worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
+     flags_cleared_by_another_tool, system_tracer_of_another_tool, system_tracer_cleared, half_set,
+     no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes, worker_killed_for_good,
+     supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
-                                                      collections_of_processes_to_come, handle_held,
+                                                      collections_of_processes_to_come, checked_late, handle_held,
                                                       session_destroyed]].
 
-%% -- What is set is not set again ------------------------------------------------------------
+%% -- Nothing is set twice --------------------------------------------------------------------
 
 set_once(Config) ->
     ?assertEqual(none, set_again([message_send, process_exit, gc_minor_end, port_open, seq_trace_send], [], Config)).
@@ -79,7 +75,7 @@ counted(Mfas, Config) ->
                                          test_wait:until({polls, More}, fun(N) -> N >= More end,
                                                          fun() -> Count(Poll) end)
                                  end,
-                         %% A consumer attaches one probe after another: a poll may have seen some of them.
+                         %% A consumer attaches one probe after another, so a poll may have seen only some of them.
                          Polls(2),
                          %% The call of restart has counted itself.
                          [erlang:trace_pattern(Mfa, restart, [call_count]) || Mfa <- There],
@@ -100,10 +96,10 @@ nothing_is_computed_anew(Config) ->
     ?assertEqual({call_count, 0}, call(Config, fun() -> erlang:trace_info({dyntrace, info, 0}, call_count) end)),
     _ = test_bpftrace:stop(Consumer).
 
-%% -- Others clear, or leave ------------------------------------------------------------------
+%% -- Other tools clear flags, or end -----------------------------------------------------------
 
 %% Another tool clears all flags, as is usual after tracing by hand. The worker sets the required flags again.
-flags_cleared_by_somebody(Config) ->
+flags_cleared_by_another_tool(Config) ->
     start(Config),
     Pid = call(Config, fun() -> spawn(fun test_autotracer:answer/0) end),
     Consumer = attach([message_send], Config),
@@ -112,11 +108,10 @@ flags_cleared_by_somebody(Config) ->
     until_flags(Pid, [send], Config),
     until_flags(new, [send], Config),
     ?assertMatch(#{processes := [send]}, following(Config)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], traced(Pid, Config)).
 
-system_tracer_of_somebody(Config) ->
+system_tracer_of_another_tool(Config) ->
     start(Config),
     Theirs = call(Config, fun() ->
                                   Pid = spawn(fun test_autotracer:answer/0),
@@ -130,8 +125,7 @@ system_tracer_of_somebody(Config) ->
     call(Config, fun() -> seq_trace:set_system_tracer(false) end),
     until_following(seq_trace, true, Config),
     ?assertEqual({dyntrace, dyntrace_autotracer}, call(Config, fun seq_trace:get_system_tracer/0)),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual(false, call(Config, fun seq_trace:get_system_tracer/0)).
 
 system_tracer_cleared(Config) ->
@@ -143,8 +137,8 @@ system_tracer_cleared(Config) ->
     _ = test_bpftrace:stop(Consumer),
     until_system_tracer(false, Config).
 
-%% One part of the tracing can't be set: the other parts are set, the failure is logged once each time that it begins,
-%% and everything is cleared at the end.
+%% One part of the tracing can't be set: the other parts are set, the failure is logged each time it begins, and
+%% everything is cleared at the end.
 half_set(Config) ->
     keep_log(Config),
     start([{functions, [{test_cases, identity, 1}]}, {interval, 10}], Config),
@@ -159,12 +153,11 @@ half_set(Config) ->
                  end),
     until_following(calls, call, Config),
     call(Config, fun() -> without_match_specifications() end),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], traced(new, Config)),
     ?assertMatch([{error, _, _}, {error, _, _}], logged(Config)).
 
-%% The module without the function that makes them.
+%% Loads the module without the function that makes the match specifications.
 without_match_specifications() ->
     {ok, {_, [{abstract_code, {raw_abstract_v1, Forms}}]}} =
         beam_lib:chunks(code:which(dyntrace_trace_pattern), [abstract_code]),
@@ -176,7 +169,7 @@ without_match_specifications() ->
     _ = code:purge(dyntrace_trace_pattern),
     {module, _} = code:load_binary(dyntrace_trace_pattern, "none", Code).
 
-%% Before OTP 27 the VM logs an error when a call names another tracer than the process has.
+%% Before OTP 27, the VM logs an error when a call names a tracer other than the process's own.
 no_word_about_other_tracers(Config) ->
     keep_log(Config),
     start([{budget, 100}, {interval, 10}], Config),
@@ -195,22 +188,21 @@ no_word_about_other_tracers(Config) ->
     call(Config, fun() -> exit(Flood, kill) end),
     until_following(paused, false, Config),
     test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
 
-%% A new process on the node that floods another one.
+%% A new process on the node floods another one.
 flood(Config) ->
     call(Config, fun() ->
                          Sink = spawn(fun test_autotracer:sink/0),
                          spawn(fun() -> test_autotracer:flood(Sink) end)
                  end).
 
-%% -- Many, and busy ----------------------------------------------------------------------------
+%% -- Many or busy processes --------------------------------------------------------------------
 
-%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have been scheduled. These have
-%% low priority, so that they do not delay the test itself.
+%% Setting flags, info/0 and clearing flags do not wait until a thousand busy processes have been scheduled. These
+%% processes have low priority, so that they do not delay the test itself.
 busy_processes(Config) ->
     start(Config),
     Busy = fun() -> [spawn_opt(fun busy/0, [{priority, low}]) || _ <- lists:seq(1, 1000)] end,
@@ -218,8 +210,8 @@ busy_processes(Config) ->
 
 busy() -> busy().
 
-%% Before OTP 27 the worker asks each process for its tracer first, all at the same time. Processes that have not
-%% answered count as untraced, and are asked again. Here no process answers until the original module is loaded.
+%% Before OTP 27, the worker first asks all processes for their tracer, all at the same time. Processes that have not
+%% answered count as untraced, and are asked again. Here, no process answers until the original module is loaded.
 named_processes_that_do_not_answer(Config) ->
     Names = [list_to_atom("test_named_" ++ integer_to_list(N)) || N <- lists:seq(1, 40)],
     call(Config, fun() ->
@@ -236,8 +228,7 @@ named_processes_that_do_not_answer(Config) ->
     call(Config, fun() -> _ = code:purge(dyntrace_global), {module, _} = code:load_file(dyntrace_global) end),
     until_following(untraced, 0, Config),
     ?assertEqual([[send]], Of()),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     ?assertEqual([[]], Of()).
 
 without_answers() ->
@@ -257,8 +248,8 @@ idle_processes(Config) ->
 
 sleep() -> erlang:hibernate(?MODULE, sleep, []).
 
-%% Times of follow/1 and unfollow/0, which return when the worker has set or cleared the flags. Beside starts processes
-%% that exist meanwhile.
+%% The durations of follow/1 and unfollow/0, which return when the worker has set or cleared the flags. Beside starts
+%% processes that exist meanwhile.
 on_and_off(Beside, Config) ->
     Consumer = attach([message_send, process_exit], Config),
     until_traced(Config),
@@ -269,8 +260,7 @@ on_and_off(Beside, Config) ->
                                  _ = [exit(Pid, kill) || Pid <- Pids],
                                  Rounds
                          end),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config),
+    detach(Consumer, Config),
     Times.
 
 off_and_on() ->
@@ -295,13 +285,13 @@ budget_beside_idle_processes(Config) ->
     Last = Reductions(),
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
-    %% Only the reductions of process_info/2 itself.
+    %% The only reductions are those of process_info/2 itself.
     ?assertEqual([], [{B - A, Asked} || {A, B, Asked} <- lists:zip3(Last, Reductions(), Cost), B - A =/= Asked]),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- Killed processes------------------------------------------------------------------------------
 
-%% A worker is killed again and again: the application ends, and all its flags are cleared.
+%% A worker is killed repeatedly: the application ends, and all its flags are cleared.
 worker_killed_for_good(Config) ->
     killed(fun() ->
                    [begin
@@ -346,10 +336,9 @@ killed(Kill, Config) ->
     %% The next start works like the first.
     start(Config),
     until_flags(Pid, [call, send], Config),
-    _ = test_bpftrace:stop(Consumer),
-    until_untraced(Config).
+    detach(Consumer, Config).
 
-%% The setting of texts stays in force while nothing is traced, and for the next worker.
+%% The setting for texts stays in force while nothing is traced, and for the next worker.
 text_holds_on(Config) ->
     start(Config),
     ok = call(Config, fun() -> dyntrace:follow(#{text => shape}) end),
@@ -365,7 +354,7 @@ text_holds_on(Config) ->
 
 %% -- Two trace sessions, and the garbage collection ------------------------------------------------
 
-%% Two sessions that trace garbage collections crash the node. The other tool's session has precedence.
+%% Two sessions that trace garbage collections crash the node, so the other tool's session has precedence.
 collections_of_another_session(Config) ->
     withheld(fun() ->
                      Tracer = spawn(fun test_autotracer:sink/0),
@@ -380,8 +369,8 @@ collections_of_one_process(Config) ->
                      fun() -> apply(trace, session_destroy, [Session]) end
              end, Config).
 
-%% Another session sets the flag after the application. The application clears its own flag at its next poll. Until then
-%% no process may start.
+%% Another session sets the flag after the application did. The application clears its own flag at its next poll. No
+%% process may start until then.
 collections_of_processes_to_come(Config) ->
     start([{interval, 10}], Config),
     Consumer = attach([gc_major_start], Config),
@@ -401,6 +390,25 @@ collections_of_processes_to_come(Config) ->
     call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(test_theirs)]) end),
     until_following(processes, [garbage_collection], Config),
     _ = test_bpftrace:stop(Consumer).
+
+%% The worker gets the result of a slow check between two polls.
+checked_late(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([gc_major_start], Config),
+    until_flags(new, [garbage_collection], Config),
+    _ = call(Config, fun() -> sys:replace_state(dyntrace_autotracer, fun checks_slowly/1) end),
+    until_flags(new, [], Config),
+    call(Config, fun() -> test_checker ! end_check end),
+    until_flags(new, [garbage_collection], Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% In the worker: its state, in which no other session had the flag, with a check that has not ended.
+checks_slowly(State) ->
+    GcFlag = 7,
+    free = element(GcFlag, State),
+    {Pid, Ref} = spawn_monitor(fun() -> receive end_check -> exit({taken, false}) end end),
+    true = register(test_checker, Pid),
+    setelement(GcFlag, State, {checking, Pid, Ref}).
 
 withheld(Theirs, Config) ->
     keep_log(Config),
@@ -470,7 +478,7 @@ session_destroyed(Config) ->
 
 %% -- Options ---------------------------------------------------------------------------------------
 
-%% follow/1 raises badarg and names the option; the worker goes on.
+%% follow/1 raises badarg and names the option; the worker keeps running.
 bad_options(Config) ->
     start(Config),
     Worker = call(Config, fun() -> whereis(dyntrace_autotracer) end),

@@ -1,11 +1,7 @@
-%% Traces a whole VM under load: its work goes on, and every event is decoded.
+%% Traces a whole VM under load: it keeps working, and every event is decoded.
 -module(load_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(ORDERS, 300).
 
@@ -15,10 +11,10 @@
 %% Ports that stay open while others open and close.
 -define(LIVE_PORTS, 100).
 
-%% The ports that a process opens and closes, one after the other.
+%% The number of ports that a process opens and closes, one after the other.
 -define(BATCH, 1000).
 
-%% What the memory of a node may grow by meanwhile.
+%% The memory in bytes by which a node may grow during the test.
 -define(GROWTH, 4 bsl 20).
 
 suite() ->
@@ -30,10 +26,9 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_bpftrace:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% Without the load: nobody else opens ports.
+%% This case runs without the load, because no other process may open ports.
 init_per_testcase(ports_open_and_close, Config) ->
     Node = test_node:start(),
     [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config];
@@ -43,13 +38,13 @@ init_per_testcase(_, Config) ->
     System = test_node:call(Node, fun start/0),
     [{node, Node}, {os_pid, test_node:os_pid(Node)}, {library, Library}, {system, System} | Config].
 
-%% A case that its time trap ended may have left the node stopped.
+%% A case that ran into its timetrap may have left the node stopped.
 end_per_testcase(_, Config) ->
     _ = test_shell:run("kill -CONT ~s", [?config(os_pid, Config)]),
     test_node:stop(?config(node, Config)).
 
-%% `all` with all flags until an event of each probe and hundreds of orders: no event is undecoded, and the numbered
-%% messages arrive once and in order.
+%% Traces `all` with all flags until each probe has had an event and hundreds of orders are done: no event is undecoded,
+%% and the numbered messages arrive once and in order.
 everything_traced(Config) ->
     Consumer = count(Config),
     Began = orders(Config),
@@ -78,19 +73,19 @@ reloaded_meanwhile(Config) ->
     progresses(Began, Config),
     arrive(Sent, Consumer, Config).
 
-%% A consumer of the probes that fire most attaches under load, and is killed. Another one detaches under load.
+%% A consumer of the most frequent probes attaches under load, and is killed. Another one detaches under load.
 consumer_killed_meanwhile(Config) ->
     Began = orders(Config),
     ok = test_bpftrace:kill(count(?FREQUENT, Config)),
     progresses(Began, Config),
-    test_wait:until("nobody is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until("no consumer is attached", [], fun() -> call(Config, fun dyntrace:listeners/0) end),
     healthy(Config),
     Consumer = while_stopped(Config, fun() -> count(?FREQUENT, Config) end),
     Sent = numbered(Config),
     arrived(Sent, Consumer),
     ?assertEqual(Sent, numbers(test_bpftrace:stop_script(Consumer))).
 
-%% The module is deleted and loaded again while the tracees refer to it.
+%% The module is deleted and loaded again while tracees refer to it.
 purged_while_attached(Config) ->
     Began = orders(Config),
     call(Config, fun() ->
@@ -105,8 +100,8 @@ purged_while_attached(Config) ->
     healthy(Config),
     arrive(Sent, Consumer, Config).
 
-%% The table of ports has those that are open, however many were, and neither the VM's memory nor the process's grows.
-%% It learns that a port is closed from an event that port__exit requires and port__open does not.
+%% The table of ports contains only open ports, however many there have been, and neither the VM's memory nor that of
+%% the process grows. It learns of closed ports from an event that port__exit requires and port__open does not.
 ports_open_and_close(Config) ->
     Count = list_to_integer(os:getenv("DYNTRACE_PORTS", "100000")),
     Folder = test_driver:build(?config(priv_dir, Config)),
@@ -120,10 +115,10 @@ ports_open_and_close(Config) ->
     Opened = integer_to_binary(Count + Count div 10 + ?LIVE_PORTS),
     [?assert(lists:member(<<Name/binary, Opened/binary>>, Lines), Lines) || Name <- [<<"@opens: ">>, <<"@exits: ">>]],
     ?assert(Known >= ?LIVE_PORTS andalso Known =< Open, {Known, Open}),
-    %% A sanitizer, which nodes preload, keeps memory that was freed.
+    %% A sanitizer, which nodes preload, keeps freed memory.
     [?assert(Bytes < ?GROWTH, Growth) || os:getenv("DYNTRACE_PRELOAD") =:= false, Bytes <- maps:values(Growth)].
 
-%% On the node. Returns how many ports the table has, how many are open, and what the memory has grown by.
+%% On the node. Returns the number of ports in the table, the number of open ports, and the growth of memory.
 opened_and_closed(Folder, Count) ->
     ok = test_driver:load(Folder, output),
     0 = test_trace:trace(new_ports, true, [{tracer, dyntrace, []}, ports]),
@@ -137,7 +132,8 @@ opened_and_closed(Folder, Count) ->
     [true = port_close(Port) || Port <- Live],
     {Known, Open, maps:map(fun(What, Bytes) -> Bytes - maps:get(What, Before) end, After)}.
 
-%% A process that only opens ports does not fetch the signals of those that are closed, and grows: each one is short.
+%% A process that only opens ports does not fetch the signals of closed ports, and grows. So each process is
+%% short-lived.
 open_and_close(Count) ->
     Opens = fun() -> [true = port_close(test_driver:open(output)) || _ <- lists:seq(1, ?BATCH)] end,
     [begin
@@ -172,7 +168,7 @@ start() ->
 
 trace_all() ->
     _ = test_trace:trace_pattern({demo_system, '_', '_'}, true, [local]),
-    %% Functions that call themselves for ever are left out: their stack would grow.
+    %% Functions that call themselves endlessly are left out, because their stack would grow.
     _ = [test_trace:trace_pattern({demo_system, Function, 1}, [{'_', [], [{exception_trace}]}], [local])
          || Function <- [order, roll]],
     _ = [test_trace:trace_pattern(Builtin, [{'_', [], [{return_trace}]}], [local])
@@ -227,8 +223,8 @@ talker() ->
     {ok, _} = prim_file:get_cwd(),
     talker().
 
-%% All probes except those of other nodes, of which there are none, and those of drivers that no socket for datagrams
-%% calls.
+%% All probes except those of other nodes, because there is no other node, and those of drivers that a datagram socket
+%% does not call.
 probes() ->
     test_cases:probes(usdt) -- [message__send__remote, process__exit_signal__remote, port__connect, driver__flush,
                                 driver__outputv, driver__call, driver__timeout, driver__ready_output].
@@ -250,7 +246,7 @@ healthy(Config) ->
 numbered(Config) ->
     numbered(100, fun() -> ok end, Config).
 
-%% On the node, a new process sends Count messages to the sink, and calls Between before each. Returns their texts.
+%% On the node: a new process sends Count messages to the sink, and calls Between before each. Returns their texts.
 numbered(Count, Between, Config) ->
     call(Config, fun() ->
                          {Pid, Ref} = spawn_monitor(fun() ->
@@ -261,8 +257,8 @@ numbered(Count, Between, Config) ->
                  end),
     [iolist_to_binary(io_lib:format("{numbered,~b}", [N])) || N <- lists:seq(1, Count)].
 
-%% Each message arrives once, in order. bpftrace drops what it has not read when it is interrupted: so they are awaited
-%% before that. Returns the lines that it printed.
+%% Each message arrives once, in order. bpftrace drops unread events when it is interrupted, so the messages are awaited
+%% first. Returns the lines that bpftrace printed.
 arrive(Sent, Consumer, Config) ->
     arrived(Sent, Consumer),
     Lines = ended(Consumer, Config),
@@ -277,8 +273,8 @@ numbers(Lines) ->
 
 %% -- Counting in the kernel --------------------------------------------------------------------------
 
-%% Attaches to all probes. The node is stopped meanwhile: this takes bpftrace seconds, in which the load would keep the
-%% CPUs busy.
+%% Attaches to all probes. The node is stopped meanwhile, because attaching takes bpftrace seconds, in which the load
+%% would keep the CPUs busy.
 count(Config) ->
     while_stopped(Config, fun() -> count(probes(), Config) end).
 
@@ -297,8 +293,8 @@ count(Probes, Config) ->
 seen(Consumer) ->
     [binary_to_existing_atom(Probe) || <<"seen ", Probe/binary>> <- test_bpftrace:lines(Consumer)].
 
-%% Ends the consumer. The node is stopped meanwhile, since a tracer that detaches waits for processes that are in its
-%% probes. Returns the lines that it printed.
+%% Ends the consumer. The node is stopped meanwhile, because a tracer that detaches waits for processes that are in its
+%% probes. Returns the lines that the consumer printed.
 ended(Consumer, Config) ->
     while_stopped(Config, fun() -> test_bpftrace:stop_script(Consumer) end).
 

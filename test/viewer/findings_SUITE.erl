@@ -1,11 +1,7 @@
-%% The rules of the findings: one recording for each, and recordings of real nodes that are well.
+%% The rules of the findings: a recording for each rule, and recordings of real, healthy nodes.
 -module(findings_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
@@ -17,17 +13,16 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_told_once, kinds_of_crashes, worst_crashes_first,
-     ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out,
+    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_reported_once, kinds_of_crashes,
+     worst_crashes_first, ends_of_otp, few_calls, next_is_said_once, idle_node, nodes_that_call, planted, timed_out,
      busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
-%% Each rule of docs/findings.md is found where it applies, with this severity and text.
+%% Each rule of docs/findings.md matches where it applies, with the given severity and text.
 rules(Config) ->
     {ok, Doc} = file:read_file(filename:join(test_shell:project(), "docs/findings.md")),
     {match, Documented} = re:run(Doc, "^\\| \\[(\\w+)\\]\\(", [multiline, global, {capture, all_but_first, list}]),
@@ -39,7 +34,8 @@ rules(Config) ->
 cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
-     {no_events, high, "no event of a provider that is known: 1 were skipped", [{50, "somebody:else", #{pid => ?A}}]},
+     {no_events, high, "the recording has no dyntrace events; other events skipped: 1",
+      [{50, "other:function", #{pid => ?A}}]},
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
@@ -62,23 +58,23 @@ cases() ->
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 91293, 2600, 1000, "running")]},
      {in_flight, medium, "<0.90.0> shop_db: up to 1000 messages in flight to it at once",
       [identity(0, ?A, "shop_db"), [send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, ?A, "m")]},
-     {busy_receiver, low, "<0.90.0> shop_db: 90 % of all messages",
+     {busy_receiver, low, "<0.90.0> shop_db received 90 % of all messages",
       [identity(0, ?A, "shop_db"),
        [[send(N, From, To, "m"), delivery(N, From, To, "m")]
         || N <- lists:seq(1, 1000), {From, To} <- [case N rem 10 of
                                                       0 -> {?A, ?B};
                                                       _ -> {?B, ?A}
                                                   end]]]},
-     {failed_calls, medium, "<0.90.0> shop_db: 1 of 1 call failed: the server exited or was not there",
+     {failed_calls, medium, "<0.90.0> shop_db: 1 of 1 call failed: the server exited or did not exist",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
        delivery(20, ?A, ?B, "{'DOWN',#Ref<0.0.0.1>,process,<0.90.0>,noproc}")]},
-     {dead_messages, low, "2 messages went to processes that had exited or to names that nobody had, all by "
+     {dead_messages, low, "2 messages went to processes that had exited or to unregistered names, all by "
                           "<0.90.0> to <0.91.0> a:b/1",
       [spawned(0, ?B, ?A), exited(10, ?B, "normal"), send(20, ?A, ?B, "m"), send(30, ?A, ?B, "m")]},
-     {growing_heap, medium, "<0.90.0> shop_db keeps more and more: its heap grew by 2.00 MB per second for 4.00 s, to "
+     {growing_heap, medium, "<0.90.0> shop_db accumulates data: its heap grew by 2.00 MB per second for 4.00 s, to "
                             "16.0 MB after a major garbage collection",
       [identity(0, ?A, "shop_db"), grown([1000, 1000, 1400, 1700, 2000, 2000])]},
-     {large_process, high, "<0.90.0> shop_db has 512 MB of memory, with 3 messages in its queue at most",
+     {large_process, high, "<0.90.0> shop_db uses 512 MB of memory, with at most 3 messages in its queue",
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 3, 512000000, 1000, "running")]},
      {long_collection, medium, "<0.90.0> shop_db: a major garbage collection took 20.0 ms, the longest",
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 20 * ?MS, 1000000)]},
@@ -90,10 +86,10 @@ cases() ->
       [on(Thread, Event) || {Thread, Event} <- [{"1_scheduler", identity(0, ?A, "shop_db")},
                                                 {"1_dirty_io_sche", in(0, ?A)}, {"1_dirty_io_sche", out(600 * ?MS, ?A)},
                                                 {"1_scheduler", in(?S, ?B)}]]},
-     {busy_schedulers, medium, "the schedulers are busy, 93 % on average: processes that could run spent 50 % of that "
-                               "time waiting for one (inferred)",
+     {busy_schedulers, medium, "the schedulers are 93 % busy on average: processes that ran or could run waited for "
+                               "50 % of that time (inferred)",
       [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
-     {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db had lost its CPU in a garbage collection that took "
+     {lost_cpu, low, "the host's CPUs are busy: <0.90.0> shop_db lost its CPU during a garbage collection that took "
                      "237 ms for 609 words (inferred)",
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 237 * ?MS, 609)]},
      {long_wait, low, "<0.90.0> a:b/1 waited 200 ms for a scheduler (inferred), the longest such wait",
@@ -144,7 +140,7 @@ cases() ->
                                                                           depth => 0}}] || N <- lists:seq(1, 50000)],
        out(50 * ?MS, ?A)]}].
 
-%% What looks like it, and is no finding.
+%% Recordings that resemble a finding without being one.
 not_found(Config) ->
     [?assertEqual([], found(Rule, report(Events, Config)), Rule)
      || {Rule, Events} <-
@@ -153,51 +149,51 @@ not_found(Config) ->
              {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
              {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
                                                         fragments => 0}}]},
-             %% Its heap is as large as before, and full of garbage: what it keeps has not grown.
+             %% The heap was as large before, but full of garbage: the live data has not grown.
              {growing_heap, [grown([1000, 1000, 1200, 1400, 1600, 1000, 1000])]},
              {growing_heap, [[collected(N, Words, 600) || {N, Words} <- lists:enumerate([1000, 1000, 1400, 1700, 2000,
                                                                                         2000])]]},
-             %% It takes much memory once, for a while.
+             %% It uses much memory once, for a while.
              {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
-             %% It had work to do, and has done it.
+             %% It had work to do, and has finished it.
              {growing_heap, [spawned(0, ?A, ?B), grown([1000, 1000, 1400, 1700, 2000, 2000]),
                              exited(5 * ?S, ?A, "normal")]},
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(10 * ?S, ?B), out(11 * ?S, ?B)]},
-             %% That is its queue.
+             %% The growth is its queue.
              {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
-             %% Its heap grows: that is the finding.
+             %% Its heap grows, which is the finding.
              {long_collection, [grown([1000, 1000, 1400, 1700, 2000, 2000]), collected(7, 2000, 0, 20 * ?MS)]},
              {collecting, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(5 * ?S, ?A),
                            collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
-             %% Five that run at the same time: none of them is started again.
+             %% Five processes that run at the same time: none of them is a restart.
              {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
                          [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
              %% Its queue gets longer and shorter.
              {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
                               || N <- lists:seq(0, 7)]},
-             %% It is suspended: that is the finding.
+             %% It is suspended, which is the finding.
              {growing_queue, suspended()},
              {long_wait, suspended()},
-             %% A few messages that nobody takes; and one that works.
+             %% A few messages that are never received; and a process that works.
              {stopped_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
-             %% It is suspended for a moment each time that somebody looks.
+             %% It happens to be suspended briefly at each sample.
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
 
-%% The VM takes its messages in while it is suspended, which takes reductions.
+%% While the process is suspended, the VM moves messages to its queue, which uses reductions.
 suspended_first(Config) ->
     Report = report(suspended(), Config),
     ?assertMatch([#{<<"rule">> := <<"stopped_process">>}], severe(Report)),
     ?assertEqual([{high, "<0.90.0> has not run for 9.00 s (suspended), with 9010 messages in its queue"}],
                  found(stopped_process, Report)).
 
-%% Of an accepted socket no event tells that it was opened, but the message to who accepts it does. Some are asked for
-%% their addresses while they live.
+%% No event reports that an accepted socket was opened; the message to the accepting process does. Some sockets are
+%% asked for their addresses while they are open.
 storm_at_a_listener(Config) ->
     Address = "tcp_inet [::]:5672",
     Accepted = [[send(N * 10 * ?MS, port(0), ?A, "{inet_async," ++ port(0) ++ ",7,{ok," ++ port(N) ++ "}}"),
@@ -208,9 +204,9 @@ storm_at_a_listener(Config) ->
     ?assertEqual([{medium, "99 of 99 connections lived at most 500 ms, 99 per second: accepted by #Port<0.100> "
                            "tcp_inet [::]:5672"}], found(short_connections, Report)).
 
-%% The crashes of a loop are no findings of their own, nor is the crash of a process whose start is not recorded. Other
-%% crashes are.
-loop_is_told_once(Config) ->
+%% The crashes of a restart loop are not separate findings, nor is the crash of a process whose start is not recorded.
+%% Other crashes are.
+loop_is_reported_once(Config) ->
     Report = report([crash_loop(), exited(2, ?B, "econnrefused"), named(3, ?B, "ldap_pool", "unregister"),
                      spawned(4, ?C, ?A), exited(5, ?C, "econnrefused")], Config),
     ?assertMatch([_], found(restarts, Report)),
@@ -221,7 +217,7 @@ loop_is_told_once(Config) ->
                          "reasons"}], found(restarts, Different)),
     ?assertEqual([], found(crashes, Different)).
 
-%% References, pids and ports are alike, what else differs is not.
+%% Reasons that differ only in references or only in pids are the same kind; other reasons differ.
 kinds_of_crashes(Config) ->
     Reasons = ["{noproc,#Ref<0.1.2.3>,<0.7.0>}", "{noproc,#Ref<0.1.2.4>,<0.8.0>}", "{noproc,#Port<0.5>,<0.8.0>}",
                "{badmatch,1}"],
@@ -231,7 +227,7 @@ kinds_of_crashes(Config) ->
                   {high, "<0.103.0> a:b/1 crashed: {noproc,#Port<0.5>,<0.8.0>}"},
                   {high, "<0.104.0> a:b/1 crashed: {badmatch,1}"}], found(crashes, Report)).
 
-%% First what took others down, then what was started again, then by number.
+%% The order is: crashes that took other processes down, crashes that led to restarts, then by number.
 worst_crashes_first(Config) ->
     Report = report([[spawned(N, pid(N), ?A) || N <- lists:seq(1, 6)],
                      [exited(100 + N, pid(N), "often") || N <- [1, 2]],
@@ -248,19 +244,26 @@ ends_of_otp(Config) ->
             {"erts_internal:dist_spawn_init/1", "{#Ref<0.1.2.3>,error,badarith,[]}", false},
             {"erts_internal:dist_spawn_init/1", "{#Ref<0.1.2.3>,exit,oops}", false},
             {"erts_internal:dist_spawn_init/1", "badarith", true},
+            {"erts_internal:spawn_init/1", "{reference(),return,integer()}", false},
+            {"erts_internal:spawn_init/1", "{#Ref<0.1.2.3>,returns,60}", true},
             {"shop:init/1", "{#Ref<0.1.2.3>,return,60}", true},
+            {"#Fun<file_io_server.0.125668607>", "enoent", false},
+            {"#Fun<file_io_server.0.125668607>", "badarg", true},
+            {"shop:init/1", "enoent", true},
             {"inet_tcp_dist:do_accept/7", "connection_closed", false},
             {"inet_tcp_dist:do_setup/6", "disconnect", false},
             {"inet_tcp_dist:do_setup/7", "remarked", false},
             {"dist_util:setup_timer/2", "remarked", false},
             {"inet_tcp_dist:do_setup/6", "net_tick_timeout", true},
+            {"inet_tcp_dist:do_setup/6", "tcp_closed", false},
+            {"inet_tcp_dist:do_setup/6", "tcp_closed_by_us", true},
             {"shop:init/1", "connection_closed", true},
             {"#Fun<global.16.112854349>", "killed", false},
             {"shop:init/1", "killed", true},
             {"shop:init/1", "{shutdown,{failed,1}}", false},
             {"shop:init/1", "{shutdown}", true},
             {"shop:init/1", "shutdown_failed", true}],
-    %% One whose initial call the recording does not have.
+    %% The recording does not have this process's initial call.
     Unknown = exited(90, pid(90), "{#Ref<0.1.2.3>,return,60}"),
     Report = report([[[{N, process_spawn, #{pid => pid(N), parent => ?A, entry => Initial}},
                        exited(100 + N, pid(N), Reason)] || {N, {Initial, Reason, _}} <- lists:enumerate(Ends)],
@@ -270,7 +273,7 @@ ends_of_otp(Config) ->
                   || #{<<"process">> := #{<<"show">> := Show}, <<"reason">> := Reason} <- maps:get(<<"exits">>, Report),
                      Initial <- [hd(binary:split(Show, <<" ">>))]]).
 
-%% No percentile of a few calls.
+%% A few calls have no percentile.
 few_calls(Config) ->
     Few = report([identity(0, ?A, "shop_db"), calls(99, ?MS)], Config),
     ?assertMatch([#{<<"count">> := 99, <<"p99_ns">> := null, <<"max_ns">> := ?MS, <<"worked_p99_ns">> := null,
@@ -283,12 +286,12 @@ few_calls(Config) ->
                         "150 ms for its work (the longest of each, inferred)"}], Once(150)),
     ?assertEqual([], Once(15)).
 
-%% The text has what to do next with the first finding of a rule.
+%% The text has the next step only at the first finding of a rule.
 next_is_said_once(Config) ->
     Lines = test_viewer:lines(report, [], [test_viewer:make(lists:flatten(
                 [spawned(0, ?B, ?A), exited(10, ?B, "one"), spawned(20, ?C, ?A), exited(30, ?C, "two")]), Config)]),
     ?assertEqual([<<"  high    <0.91.0> a:b/1 crashed: one">>,
-                  <<"          next: read the linked processes in the table of crashes; `dyntrace run exits`">>,
+                  <<"          next: see the linked processes in the table of crashes; `dyntrace run exits`">>,
                   <<"  high    <0.92.0> a:b/1 crashed: two">>], lists:sublist(Lines, 2, 3)).
 
 %% -- Real nodes ----------------------------------------------------------------------------------
@@ -300,11 +303,11 @@ idle_node(Config) ->
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     [?assert(lists:member(Kind, Kinds), {Kind, Kinds}) || Kind <- [<<"samples">>, <<"counters">>, <<"scheduling">>]],
     ?assertEqual([], severe(Report)),
-    %% The application's worker traces all but itself, and leaves no run without an end.
+    %% The application's worker traces every process except itself, and leaves no run without an end.
     ?assertMatch([null], [Run || #{<<"process">> := #{<<"name">> := <<"dyntrace_autotracer">>}, <<"run_ns">> := Run}
                                      <- maps:get(<<"processes">>, Report)]).
 
-%% Two nodes that call each other, and a third that connects and leaves.
+%% Two nodes that call each other, and a third one that connects and leaves.
 nodes_that_call(Config) ->
     Folder = folder("calling", Config),
     ok = test_recording:make(Folder, #{named => ["one", "other"]}, fun(Nodes) -> call_each_other(Nodes) end),
@@ -329,8 +332,8 @@ call_each_other([One, Other]) ->
                         end),
     test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
 
-%% By the events that the command records by default: of a caller that polls its mailbox, and gets other messages and
-%% signals while it waits for the reply, also when its time is over and other processes keep it from its turn.
+%% Uses the events that the command records by default. The caller polls its mailbox, and receives other messages and
+%% signals while it waits for the reply, also when its timeout has expired and other processes keep it from running.
 timed_out(Config) ->
     Folder = folder("timed_out", Config),
     Probes = [message_send, message_delivery, process_scheduled, process_identity, process_register],
@@ -349,9 +352,9 @@ call_in_vain() ->
                                      {'$gen_call', _, none} -> Loop()
                                  end
                          end),
-    Teller = spawn(fun Loop() ->
+    Poller = spawn(fun Loop() ->
                            receive stop -> ok
-                           after 1 -> Caller ! told, erlang:process_info(Caller, current_function), Loop()
+                           after 1 -> Caller ! poll, erlang:process_info(Caller, current_function), Loop()
                            end
                    end),
     Busy = [spawn(fun Loop() -> lists:seq(1, 3000), Loop() end)
@@ -362,16 +365,16 @@ call_in_vain() ->
          polled(),
          ok = gen_server:call(Server, reply)
      end || _ <- lists:seq(1, 30)],
-    Teller ! stop,
+    Poller ! stop,
     [true = exit(Pid, kill) || Pid <- [Server | Busy]],
     ok.
 
 polled() ->
-    receive told -> polled()
+    receive poll -> polled()
     after 0 -> ok
     end.
 
-%% Each fault is found by the name of its process.
+%% Each planted fault is found under the name of its process.
 planted(Config) ->
     Folder = folder("planted", Config),
     ok = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun plant/0) end),
@@ -383,7 +386,7 @@ planted(Config) ->
     ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
                  [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
 
-%% On the node, for eight seconds.
+%% Runs on the node for eight seconds.
 plant() ->
     Slow = named(slow, fun() -> receive stop -> ok end end),
     Stuck = named(stuck, fun Loop() -> receive _ -> Loop() end end),
@@ -406,19 +409,19 @@ named(Name, Fun) ->
     true = register(Name, Pid),
     Pid.
 
-%% 50 messages each tenth of a second.
+%% Sends 50 messages every tenth of a second.
 send(_, 0) ->
     ok;
 send(Slow, Rounds) ->
     [Slow ! N || N <- lists:seq(1, 50)],
     receive after 100 -> send(Slow, Rounds - 1) end.
 
-%% Starts it again and again, as a supervisor does.
+%% Restarts the process again and again, as a supervisor does.
 keep(_) ->
     Child = spawn_link(fun() -> register(flaky, self()), receive after 300 -> exit(no_database) end end),
     receive {'EXIT', Child, Reason} -> keep(Reason) end.
 
-%% Until so many samples have been made.
+%% Waits until that many samples have been taken.
 sampled(Node, Samples) ->
     test_node:call(Node, fun() -> timer:sleep(Samples * 1000) end).
 
@@ -458,7 +461,7 @@ sample(At, Pid, Queue, Memory, Reductions, State) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
                            state => State}}.
 
-%% A process that is sent 1,000 messages per second, and takes them in when it is asked.
+%% A process that receives 1,000 messages per second while suspended, and moves them to its queue on request.
 suspended() ->
     [in(0, ?A), out(10, ?A)
      | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7, "suspended"), send(N * ?S + 20, ?B, ?A, "m"),
@@ -469,12 +472,12 @@ crash_loop() ->
     [identity(0, ?A, "flaky_sup") | [[spawned(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "ldap_pool", "register"),
                                       exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]].
 
-%% A major collection of a heap of that many words.
+%% A major collection of a heap with Words words.
 collection(At, Pid, Ns, Words) ->
     [{At, gc_major_start, #{pid => Pid, need => 0, heap => Words, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => Pid, reclaimed => Words, heap => 0, old_heap => 0}}].
 
-%% Major collections of a heap of so many thousand words, all of them live.
+%% Major collections of heaps of these sizes, in thousands of words, all live.
 grown(Thousands) ->
     [collected(N, Words, 0) || {N, Words} <- lists:enumerate(Thousands)].
 
@@ -486,12 +489,12 @@ collected(N, Words, Reclaimed, Ns) ->
     [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
 
-%% The process A runs as long as it has waited before, once it could run.
+%% Process A runs for as long as it has waited before while runnable.
 waiting(Ns) ->
     [in(0, ?A), out(10, ?A), send(10, ?B, ?A, "go"), delivery(10, ?B, ?A, "go"), in(10 + Ns, ?A),
      out(10 + 2 * Ns, ?A)].
 
-%% Calls of A by B, one after the other.
+%% Calls from B to A, one after the other.
 request(At, From, N) ->
     send(At, From, ?A, lists:flatten(io_lib:format("{'$gen_call',{~s,#Ref<0.0.0.~b>},{get,~b}}", [From, N, N]))).
 reply(At, To, N) ->
@@ -504,16 +507,16 @@ calls(Count, Ns) ->
           out(N * 2 * Ns + Ns, ?A)]
      end || N <- lists:seq(1, Count)].
 
-%% Where no deliveries are recorded, messages count as soon as their receiver has run.
+%% Without recorded deliveries, messages count as soon as their receiver has run.
 busy_without_deliveries(Config) ->
     Sends = [send(N, From, To, "m") || N <- lists:seq(1, 1000),
                                        {From, To} <- [case N rem 10 of 0 -> {?A, ?B}; _ -> {?B, ?A} end]],
-    ?assertEqual([{low, "<0.90.0> shop_db: 90 % of all messages"}],
+    ?assertEqual([{low, "<0.90.0> shop_db received 90 % of all messages"}],
                  found(busy_receiver, report([identity(0, ?A, "shop_db"), Sends,
                                               [[in(At, Pid), out(At + 1, Pid)]
                                                || {At, Pid} <- [{1001, ?A}, {1003, ?B}]]], Config))).
 
-%% The events in any order.
+%% The events may be in any order.
 report(Events, Config) ->
     Sorted = [Event || {_, Event} <- lists:keysort(1, [{at(Event), Event} || Event <- lists:flatten(Events)])],
     test_viewer:json(report, [{format, "json"}], [test_viewer:make(Sorted, Config)]).

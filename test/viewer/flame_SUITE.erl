@@ -1,11 +1,7 @@
-%% The sink `flame': the time of each stack, and what speedscope's own importer reads.
+%% The sink `flame': the time of each stack, and how speedscope's own importer reads it.
 -module(flame_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
@@ -19,16 +15,14 @@ all() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(speedscope, Config) ->
     case browser_missing() of
         false -> Config;
         Missing -> test_require:tool(Missing, Config)
     end;
-init_per_testcase(_, Config) ->
-    Config.
+init_per_testcase(_, Config) -> Config.
 
 browser_missing() ->
     case os:find_executable("chromium") of
@@ -36,8 +30,7 @@ browser_missing() ->
         _ -> test_npm:missing() =/= false andalso test_npm:missing() orelse test_npm:fetch()
     end.
 
-end_per_testcase(_, _) ->
-    ok.
+end_per_testcase(_, _) -> ok.
 
 calls(Config) ->
     ?assertEqual(["shop@host;shop:init/1 <0.91.0>;shop:get/1 500",
@@ -45,7 +38,7 @@ calls(Config) ->
                   "shop@host;shop_db <0.90.0>;shop:get/1;shop:find/2 1500"],
                  folded([], trace(Config))).
 
-%% Processes with the same initial call are one.
+%% Processes with the same initial call are merged.
 by_initial(Config) ->
     ?assertEqual(["shop@host;shop:init/1;shop:get/1 3500", "shop@host;shop:init/1;shop:get/1;shop:find/2 1500"],
                  folded([{by, "initial"}], trace(Config))).
@@ -53,7 +46,7 @@ by_initial(Config) ->
 by_none(Config) ->
     ?assertEqual(["shop:get/1 3500", "shop:get/1;shop:find/2 1500"], folded([{by, "none"}], trace(Config))).
 
-%% By the function in which the process stopped.
+%% Waits are grouped by the function in which the process stopped.
 waits(Config) ->
     Trace = test_viewer:make([identity(1000, ?A, "shop_db"), in(1000, ?A), out(2000, ?A, "gen_server:loop/7"),
                               in(5000, ?A), out(6000, ?A, "shop:wait/0"), in(6500, ?A),
@@ -61,7 +54,7 @@ waits(Config) ->
     ?assertEqual(["shop@host;shop_db <0.90.0>;gen_server:loop/7 3250", "shop@host;shop_db <0.90.0>;shop:wait/0 500"],
                  folded([{what, "waits"}], Trace)).
 
-%% A quoted atom can have what separates frames and lines.
+%% A quoted atom may contain the characters that separate frames and lines.
 separators(Config) ->
     Trace = test_viewer:make([identity(1000, ?A, "'a;b\nc'"), call(2000, ?A, "'x;y':f/0"),
                               return(2100, ?A, "'x;y':f/0")], Config),
@@ -74,7 +67,7 @@ parameters(Config) ->
          ?assertNotEqual(nomatch, string:find(Output, "parameter " ++ atom_to_list(Name)))
      end || Name <- [format, what, by]].
 
-%% Without calls or waits the graph says so, in each form.
+%% Without calls or waits, the graph says so, in each format.
 nothing(Config) ->
     Trace = test_viewer:make([identity(1000, ?A, "shop_db")], Config),
     File = filename:join(?config(priv_dir, Config), "nothing"),
@@ -87,7 +80,7 @@ nothing(Config) ->
                             {"waits", "no waits were recorded"}]],
     ?assertMatch([_, "no waits were recorded: " ++ _], folded([{what, "waits"}], Trace)).
 
-%% More stacks than there is room for: their time is that of the frame "others".
+%% There are more stacks than the limit: the rest goes to the frame "others".
 tree_is_bounded(Config) ->
     Count = 40000,
     Trace = test_viewer:make([identity(1, ?A, "shop_db"), call(2, ?A, "a:f/0"), return(3, ?A, "a:f/0")
@@ -121,7 +114,7 @@ time(Cell) ->
 
 %% -- Events --------------------------------------------------------------------------------------
 
-%% The first function of a recording that returns shows that functions do.
+%% The first function of the recording returns, which shows that returns are traced.
 trace(Config) ->
     test_viewer:make([identity(1000, ?A, "shop_db"), identity(1000, ?B, ""),
                       call(2000, ?B, "shop:get/1"), return(2500, ?B, "shop:get/1"),

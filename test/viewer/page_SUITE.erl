@@ -1,14 +1,10 @@
-%% The page of sink.dyntrace.html in Chromium: what it shows against the report's JSON, what it does when a reader
-%% sorts, filters, zooms and chooses, by mouse and by keyboard, and that nothing in a recording is executed.
+%% The page of sink.dyntrace.html in Chromium: its contents agree with the report's JSON, it works when a reader sorts,
+%% filters, zooms and selects, by mouse and by keyboard, and it executes nothing from a recording.
 %%
-%% test_page:check/3 fails where a page requests anything, logs an error or violates its policy.
+%% test_page:check/3 fails if a page sends a request, logs an error or violates its policy.
 -module(page_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(MS, 1000000).
 
@@ -17,7 +13,7 @@ suite() ->
 
 all() ->
     [template, empty, numbers, nodes, limits, fair, folds, folds_ports, unfolds, unfolds_few, counters,
-     few_messages, hostile_recording, params, tables, timeline, sequence, flame, hostile, smooth, themes].
+     few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_page:with_browser(test_require:tool(test_page:missing(), Config)).
@@ -67,7 +63,7 @@ call(Server, Client, At) ->
                                            message => Message(Reply)}},
      {At + ?MS + 4000, process_scheduled, #{pid => Server, entry => "gen_server:loop/7", type => "out"}}].
 
-%% What stands in the page's tables is what stands in the report.
+%% The page's tables have the same contents as the report.
 numbers(Config) ->
     Trace = test_viewer:make(story(""), Config),
     Report = test_viewer:json(report, [{format, "json"}], [Trace]),
@@ -82,7 +78,7 @@ numbers(Config) ->
      || {Key, Names} <- [{<<"processes">>, #{<<"Sent">> => <<"sent">>, <<"Received">> => <<"received">>}},
                          {<<"talks">>, #{<<"Messages">> => <<"messages">>}},
                          {<<"server_calls">>, #{<<"Calls">> => <<"count">>}}]],
-    %% Nothing timed out, and nothing is inferred.
+    %% Nothing timed out, failed or was inferred, so these columns are missing.
     #{<<"talks">> := #{<<"heads">> := [<<"From">>, <<"To">>, <<"Messages">>]}} = Tables,
     #{<<"server_calls">> := #{<<"heads">> := Heads}} = Tables,
     ?assertEqual([], [Head || Head <- [<<"Timeouts">>, <<"Failed">>], lists:member(Head, Heads)]),
@@ -93,7 +89,7 @@ numbers(Config) ->
     #{<<"range">> := #{<<"begin">> := 0, <<"end">> := End}} = Page,
     ?assert(End > 400 * ?MS).
 
-%% Columns by their titles as the report's fields, in any order of rows.
+%% Columns, given by title, equal the report's fields, in any order of rows.
 same_rows(Key, Names, Report, Tables) ->
     [?assertEqual({Key, Field, lists:sort([maps:get(Field, Row) || Row <- maps:get(Key, Report)])},
                   {Key, Field, lists:sort([number(Cell) || Cell <- column(Title, maps:get(Key, Tables))])})
@@ -106,8 +102,8 @@ column(Title, #{<<"heads">> := Heads, <<"rows">> := Rows}) ->
 number(<<"–"/utf8>>) -> null;
 number(Text) -> binary_to_integer(<< <<Char>> || <<Char/utf8>> <= Text, Char >= $0, Char =< $9 >>).
 
-%% Two VMs have equal pids. Rows have their node's number, which the page's head explains. The sequence begins with
-%% the processes that send each other the most, though a port sends more.
+%% Two VMs use the same pids. Rows have the number of their node, which the page's head explains. The sequence begins
+%% with the processes that exchange the most messages, although a port sends more.
 nodes(Config) ->
     Ticks = [{N * 1000, message_send, #{from => "#Port<0.5>", to => "<0.100.0>", message => "tick"}}
              || N <- lists:seq(1, 99)],
@@ -122,7 +118,7 @@ nodes(Config) ->
     ?assertEqual([<<"1">>, <<"2">>], lists:usort(column(<<"Node">>, maps:get(<<"processes">>, Tables)))),
     ?assertMatch([<<"shop:init/1 <0.10", _/binary>>, <<"shop_db <0.100.0>">>], lists:sort(Sequence)).
 
-%% More than the bounds allow: the page has less, and says so.
+%% The recording exceeds the limits: the page has less, and says so.
 limits(Config) ->
     Many = [event(N, Kind) || N <- lists:seq(1, 3000), Kind <- [in, out]],
     Trace = test_viewer:make(Many, Config),
@@ -133,12 +129,12 @@ limits(Config) ->
     ?assert(Merged > 1000),
     Rows = [Process || Process = #{<<"intervals">> := _} <- maps:get(<<"processes">>, Timeline)],
     ?assertEqual(Kept, lists:sum([length(maps:get(<<"intervals">>, Row)) div 5 || Row <- Rows])),
-    %% Merged or not, the times that a process ran add up.
+    %% Merged or not, the run times of a process add up.
     [?assert(abs(ran(maps:get(<<"intervals">>, Row)) - 300 * 20000) < 300 * 4000) || Row <- Rows],
     Page = test_page:check(page, [File], Config),
     ?assertEqual(5, length(maps:get(<<"labels">>, Page))).
 
-%% One process that collects garbage without end takes neither the page's room nor the detail of other rows.
+%% A process that collects garbage endlessly takes neither the page's space nor the detail of other rows.
 fair(Config) ->
     Hot = [{1, process_scheduled, #{pid => "<0.99.0>", entry => "a:b/1", type => "in"}} |
            [{Begin * 10000 + Ns, Probe, #{pid => "<0.99.0>"}}
@@ -156,7 +152,7 @@ fair(Config) ->
     [?assert(Size >= 15, Sizes) || {_, Size} <- Sizes],
     [?assert(Size =< 80, Sizes) || {_, Size} <- Sizes].
 
-%% Workers that crash and are started again have one row; the one that still runs has its own.
+%% Workers that crash and are restarted share one row; the one that still runs has its own.
 folds(Config) ->
     Trace = test_viewer:make(lists:append([oven(N, 100 * ?MS * N) || N <- lists:seq(1, 20)]) ++
                                  lists:sublist(oven(21, 2100 * ?MS), 4), Config),
@@ -166,7 +162,7 @@ folds(Config) ->
     [#{<<"members">> := 20, <<"show">> := <<"shop_oven × 20"/utf8>>, <<"intervals">> := Intervals}] =
         [Row || Row = #{<<"members">> := _} <- Processes],
     ?assertEqual(20 * 2 * ?MS, ran(Intervals)),
-    %% Their crashes are marks of that row.
+    %% Their crashes are marks on that row.
     ?assertEqual(20, length([1 || #{<<"fold">> := Index} <- Processes,
                                   maps:is_key(<<"members">>, lists:nth(Index + 1, Processes))])),
     #{<<"labels">> := Labels, <<"tables">> := #{<<"exits">> := #{<<"rows">> := Crashes}}} =
@@ -175,7 +171,7 @@ folds(Config) ->
                  lists:sort([Label || Label = <<"shop_oven", _/binary>> <- Labels])),
     ?assertEqual(20, length(Crashes)).
 
-%% Connections of one driver, each with addresses of its own.
+%% Connections of one driver, each with different addresses.
 folds_ports(Config) ->
     Port = fun(N) -> lists:flatten(io_lib:format("#Port<0.~b>", [N])) end,
     Name = fun(N) -> lists:flatten(io_lib:format("tcp_inet 127.0.0.1:5672 <-> 127.0.0.1:~b", [50000 + N])) end,
@@ -190,8 +186,8 @@ folds_ports(Config) ->
     #{<<"timeline">> := #{<<"processes">> := Processes}} = data(test_page:make(Trace, [], Config)),
     ?assertEqual([<<"tcp_inet × 20"/utf8>>], [Show || #{<<"members">> := 20, <<"show">> := Show} <- Processes]).
 
-%% A reader unfolds a row, by mouse and by keyboard, and folds it again: below it stand those that crashed and those
-%% that ran the longest, in the order of their begin, each with its own intervals and its exit.
+%% A reader unfolds a row, by mouse and by keyboard, and folds it again. The unfolded rows are the processes that
+%% crashed and those that ran longest, in the order of their start, each with its own intervals and exit.
 unfolds(Config) ->
     Trace = test_viewer:make(ovens(30), Config),
     File = test_page:make(Trace, [], Config),
@@ -217,7 +213,7 @@ unfolds(Config) ->
     ?assertMatch(<<"shop_oven <0.201.0>", _/binary>>, Tip),
     ?assertEqual([<<"shop_oven <0.201.0>">>], Exits).
 
-%% However many rows can be unfolded, the page's bound of intervals holds for all of them.
+%% The page's limit of intervals holds for all rows together, however many can be unfolded.
 unfolds_few(Config) ->
     Trace = test_viewer:make(ovens(30), Config),
     #{<<"timeline">> := #{<<"summary">> := Summary, <<"processes">> := Processes}} =
@@ -230,7 +226,7 @@ unfolds_few(Config) ->
     ?assertEqual(20, length([Size || {true, Size} <- Rows, Size > 0])),
     ?assert(lists:sum([Size || {true, Size} <- Rows]) =< 25).
 
-%% Each runs longer than the one before; the first one crashes. The recording goes on for as long again.
+%% Each process runs longer than the one before; the first one crashes. The recording then continues for the same time.
 ovens(Number) ->
     Reason = fun(1) -> "{burnt,bread}";
                 (_) -> "normal"
@@ -254,7 +250,8 @@ oven(N, At, Runs, Reason) ->
 oven_pid(N) ->
     lists:flatten(io_lib:format("<0.~b.0>", [200 + N])).
 
-%% Levels as they are, totals per second, the schedulers' utilization as their mean; what matters most comes first.
+%% Levels are shown as they are, totals per second, and the schedulers' utilization as a mean. The most important charts
+%% come first.
 counters(Config) ->
     Second = 1000 * ?MS,
     Sample = fun(At, Values) ->
@@ -279,7 +276,7 @@ counters(Config) ->
     ?assertEqual([<<"Run queues">>, <<"Utilization of schedulers, %">>, <<"Processes, on average">>,
                   <<"Events per second">>, <<"Reductions per second">>], Charts).
 
-%% As many messages as are asked for, be they few: the slowest are among them.
+%% The page has as many messages as requested, even if that is few, and the slowest are among them.
 few_messages(Config) ->
     Took = fun(1000) -> 40;
               (_) -> 5
@@ -306,7 +303,7 @@ event(N, out) -> {N * 50000 + 20000, process_scheduled, #{pid => pid(N), entry =
 
 pid(N) -> lists:flatten(io_lib:format("<0.~b.0>", [100 + N rem 10])).
 
-%% Of a lane: state 3 is running, 6 merged with a share per mille.
+%% The run time of a lane: state 3 is running, state 6 is merged, with a share per mille.
 ran([_, Length, 3, _, _ | Rest]) -> Length + ran(Rest);
 ran([_, Length, 6, _, Share | Rest]) -> Length * Share div 1000 + ran(Rest);
 ran([_, _, _, _, _ | Rest]) -> ran(Rest);
@@ -326,6 +323,15 @@ hostile_recording(Config) ->
     ?assertMatch({_, _}, binary:match(lists:last(Row), <<"it is over</script><script>window.broken=1</script>">>)),
     ?assertMatch({_, _}, binary:match(lists:last(Row), <<"\\x{202e}">>)).
 
+%% An event of a probe without a meaning of its own is a mark with the probe's name and fields.
+other_events(Config) ->
+    Event = {1000, "erlang:process__hibernate", #{p => "<0.9.0>", mfa => "erlang:hibernate/3"}},
+    Trace = test_viewer:make([Event], Config),
+    #{<<"timeline">> := #{<<"marks">> := [_, _, Kind, Text], <<"strings">> := Strings}} =
+        data(test_page:make(Trace, [], Config)),
+    ?assertEqual([<<"process__hibernate">>, <<"p: <0.9.0>, mfa: erlang:hibernate/3">>],
+                 [lists:nth(N + 1, Strings) || N <- [Kind, Text]]).
+
 params(Config) ->
     Trace = test_viewer:make(story(""), Config),
     Dir = ?config(priv_dir, Config),
@@ -338,7 +344,7 @@ params(Config) ->
                                 {[{path, filename:join(Dir, "never.html")}, {processes, 0}], <<"processes">>}]],
     ?assertEqual([], filelib:wildcard(filename:join(Dir, "never.html*"))).
 
-%% -- What a reader does -----------------------------------------------------------------------------------
+%% -- Use by a reader --------------------------------------------------------------------------------------
 
 made_up(Check, Config) ->
     made_up(Check, [], Config).
@@ -358,7 +364,7 @@ tables(Config) ->
     ?assertEqual(First, lists:reverse(lists:sort(fun(A, B) -> number(A) =< number(B) end, First))),
     ?assertEqual(Clicked, lists:sort(fun(A, B) -> number(A) =< number(B) end, Clicked)),
     ?assertMatch(<<"code_server", _/binary>>, hd(Pressed)),
-    %% The time of an exit, 6.2 s, is in the timeline's range, which was 10 s.
+    %% The time of an exit, 6.2 s, is within the timeline's range, which was 10 s.
     ?assert(Begin < 6200 * ?MS),
     ?assert(End > 6200 * ?MS),
     ?assert(End - Begin < 1000 * ?MS).
@@ -391,14 +397,14 @@ sequence(Config) ->
     #{<<"first">> := #{<<"heads">> := [_, _], <<"arrows">> := 120},
       <<"call">> := #{<<"said">> := <<"The call took ", _/binary>>, <<"texts">> := [Request | _]}} =
         made_up(sequence, Config),
-    ?assertEqual(<<"call: {select,orders}">>, Request).
+    ?assertEqual(<<"call {select,orders}">>, Request).
 
 flame(Config) ->
     #{<<"whole">> := [[<<"all: 5.00", _/binary>>, Width], [Shown, _] | _], <<"focused">> := Focused,
       <<"zoomed">> := [_, [Zoomed, Width] | _]} = made_up(flame, Config),
     ?assertEqual([Shown, Shown], [Focused, Zoomed]).
 
-%% Every text of a recording is a script, 10 kB long, or turns the direction of writing.
+%% Every text of the recording is a script, or 10 kB long, or changes the text direction.
 hostile(Config) ->
     #{<<"broken">> := null, <<"scripts">> := 2, <<"images">> := 0, <<"title">> := Title, <<"log">> := Log,
       <<"wide">> := Wide} = made_up(hostile, Config),
@@ -407,7 +413,7 @@ hostile(Config) ->
     [?assertMatch({_, _}, binary:match(Title, Shown)) || Shown <- [<<"\\x{2028}\\x{202e}">>, <<"␇"/utf8>>]],
     ?assert(Wide =< 0).
 
-%% 50,000 intervals. The times depend on the machine: they are reported, only their order of magnitude is checked.
+%% 50,000 intervals. Times depend on the machine, so they are only reported and checked for their order of magnitude.
 smooth(Config) ->
     #{<<"median_ms">> := Median, <<"longest_ms">> := Longest} = made_up(smooth, ["50000"], Config),
     ct:comment("frames of 50,000 intervals: median ~p ms, longest ~p ms", [Median, Longest]),

@@ -1,17 +1,13 @@
-%% The sink `perfetto': Perfetto's own trace processor reads each trace without a fault and answers SQL; protoc shows
-%% what that version does not know.
+%% The sink `perfetto': Perfetto's trace processor reads each trace without errors and answers SQL queries; protoc shows
+%% which fields that version does not know.
 -module(perfetto_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(WHERE, #{vpid => 17, vtid => 18, procname => "1_scheduler"}).
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
-%% A text as it comes from a table.
+%% A text as a table returns it.
 -define(b(Text), (list_to_binary(Text))).
 
 suite() ->
@@ -23,8 +19,8 @@ all() ->
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
                   without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
-                  requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, counters, lost,
-                  nodes_of_one_pid, groups, ports]},
+                  requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, other_events, counters,
+                  lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
      {recorded, [], [story, documented]},
      {any, [], [random_events, many_processes]}].
@@ -32,8 +28,7 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_perfetto:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 %% The story of test_shop is recorded once.
 init_per_group(recorded, Config) ->
@@ -41,20 +36,18 @@ init_per_group(recorded, Config) ->
     _ = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
                             fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
     [{picture, test_perfetto:make(Folder, [])} | Config];
-init_per_group(_, Config) ->
-    Config.
+init_per_group(_, Config) -> Config.
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
 %% -- A profile of the command --------------------------------------------------------------------
 
-%% Its samples in their seconds, with their stacks, by process.
+%% The samples of a profile are at the right second, with their stacks, per process.
 profile(Config) ->
     File = filename:join(?config(priv_dir, Config), "profile.pftrace"),
     Script = "import collections, sys\n"
-        "from dyntrace_command.callstacks import callstacks\n"
-        "from dyntrace_command.samples import Path\n"
+        "from dyntrace_command.profiling.perfetto_trace import callstacks\n"
+        "from dyntrace_command.profiling.sample_paths import Path\n"
         "till = ('<0.90.0> till', '<0.90.0>')\n"
         "found = {Path(*till, ('shop:pay/1', 'lists:sort/1')): 60, Path(*till, ('shop:pay/1', 'f [kernel]'), 1): 30,\n"
         "         Path('[polling for I/O]', '', (), 1): 10}\n"
@@ -73,7 +66,7 @@ profile(Config) ->
 
 %% -- Known content -------------------------------------------------------------------------------
 
-%% Which process each scheduler ran, and from where to where.
+%% Which process each scheduler ran, with begin and end.
 schedulers(Config) ->
     File = trace([in(1000, ?A, "shop:init/1"), out(3000, ?A, "shop:loop/1"),
                   in(4000, ?B, "till:loop/1"), out(5000, ?B, "till:loop/1"),
@@ -85,7 +78,7 @@ schedulers(Config) ->
                  rows(File, "select ts, dur, name, extract_arg(arg_set_id, 'debug.in') from $slice "
                             "where category = 'schedule' order by ts")).
 
-%% The times between: waiting, and the function where it waits.
+%% The intervals between runs: waiting, with the function in which the process waits.
 states(Config) ->
     File = trace([in(1000, ?A, "a:b/1"), out(3000, ?A, "a:c/1"), in(6000, ?A, "a:c/1"),
                   event(6500, gc_minor_start, #{pid => ?A}),
@@ -104,7 +97,7 @@ without_waiting(Config) ->
                  [{waiting, false}], Config),
     ?assertEqual([[<<"running">>]], rows(File, "select distinct name from $slice where category = 'state'")).
 
-%% A delivery that names the sender: an arrow from the send to it.
+%% A delivery names the sender: an arrow leads to it from the send.
 messages(Config) ->
     File = trace([send(1000, ?A, ?B, "{job,1}"), delivery(2000, ?A, ?B, "{job,1}")], Config),
     ?assertEqual([[1000, <<"{job,1}">>, 2000, <<"{job,1}">>]], rows(File, flows())),
@@ -115,7 +108,7 @@ messages(Config) ->
                  rows(File, "select ts, cast(value as int) from counter c join counter_track t on c.track_id = t.id "
                             "where name = 'mailbox' order by ts")).
 
-%% Without deliveries, the order and the text decide, which is said.
+%% Without deliveries, messages are matched by order and text, and marked as such.
 inferred_messages(Config) ->
     File = trace([send(1000, ?A, ?B, "{job,1}"), send(1500, ?A, ?B, "{job,2}"), got(2000, ?B, "{job,1}"),
                   got(2500, ?B, "{job,2}"), got(3000, ?A, "end")], Config),
@@ -126,7 +119,7 @@ inferred_messages(Config) ->
                             "'debug.inferred'), count(*) from $slice where category = 'message' and m = 'order' "
                             "group by 1, 2")).
 
-%% Sent or delivered alone: an event, no arrow.
+%% A send or a delivery alone is an event without an arrow.
 unmatched_messages(Config) ->
     File = trace([send(1000, ?A, ?B, "{job,1}"), delivery(2000, ?B, ?A, "other")], Config),
     ?assertEqual([], rows(File, flows())),
@@ -152,7 +145,7 @@ calls_of(Text) ->
      event(3000, function_arguments, #{pid => ?A, entry => "a:b/1", arguments => "[" ++ Text ++ "]"}),
      event(4000, function_value, #{pid => ?A, entry => "a:b/1", value => Text}), return(4000, ?A, "a:b/1")].
 
-%% Slices within each other, with how they were left. The first return tells that returns are recorded.
+%% Nested slices, with how each call was left. The first return shows that returns are recorded.
 calls(Config) ->
     File = trace([call(100, ?A, "a:first/0"), return(200, ?A, "a:first/0"),
                   call(1000, ?A, "a:outer/1"), call(2000, ?A, "a:inner/2"), return(4000, ?A, "a:inner/2"),
@@ -166,7 +159,7 @@ calls(Config) ->
                             "extract_arg(arg_set_id, 'debug.own_ns'), extract_arg(arg_set_id, 'debug.class') "
                             "from $slice where category = 'call' and ts >= 1000 order by ts")).
 
-%% Returns from functions that were entered before the recording: around all that the process has called since.
+%% Returns from functions that were entered before the recording: their slices enclose all later calls of the process.
 entered_before(Config) ->
     File = trace([call(1000, ?A, "a:inner/1"), return(2000, ?A, "a:inner/1"), return(3000, ?A, "a:middle/1"),
                   call(4000, ?A, "a:inner/1"), return(5000, ?A, "a:inner/1"), return(6000, ?A, "a:outer/1")], Config),
@@ -175,7 +168,7 @@ entered_before(Config) ->
                  rows(File, "select name, ts + dur, depth, extract_arg(arg_set_id, 'debug.inferred') from $slice "
                             "where category = 'call' order by ts, depth")).
 
-%% What was entered while events were lost does not hold what was called before that.
+%% A function that was entered while events were lost does not enclose earlier calls.
 entered_in_a_gap(Config) ->
     File = trace([call(1000, ?A, "a:early/1"), return(2000, ?A, "a:early/1"), #{time => 3000, lost => 5},
                   call(5000, ?A, "a:inner/1"), return(6000, ?A, "a:inner/1"), return(7000, ?A, "a:outer/1")], Config),
@@ -184,7 +177,7 @@ entered_in_a_gap(Config) ->
     ?assert(Begin >= 2000),
     ?assertEqual([[1000, 0]], rows(File, "select ts, depth from $slice where name = 'a:early/1'")).
 
-%% The caller's side and the server's, joined by an arrow.
+%% The slices of caller and server are joined by an arrow.
 server_calls(Config) ->
     Request = "{'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.3>]},{get,17}}", Reply = "{[alias|#Ref<0.1.2.3>],ok}",
     File = trace([in(1000, ?A, "a:b/1"), send(2000, ?A, ?B, Request), delivery(2100, ?A, ?B, Request),
@@ -198,7 +191,7 @@ server_calls(Config) ->
                             "from $slice where category = 'server_call' order by ts")),
     ?assertEqual([[2000, 4000]], [[Out, In] || [Out, _, In, _] <- rows(File, flows("server_call"))]).
 
-%% Spans that overlap have tracks of their own; spans within each other share one.
+%% Overlapping spans have separate tracks; nested spans share one.
 spans(Config) ->
     Start = fun(Time, Id, Name) -> event(Time, user_span_start, #{pid => ?A, name => Name, id => Id}) end,
     Stop = fun(Time, Id, Name, Duration) ->
@@ -213,7 +206,7 @@ spans(Config) ->
                             "where category = 'span' order by ts")),
     ?assertEqual([[2]], rows(File, "select count(distinct track_id) from $slice where category = 'span'")).
 
-%% From the parent to the child's first slice; without one, no arrow.
+%% An arrow leads from the parent to the child's first slice; without such a slice, no arrow is drawn.
 spawns(Config) ->
     Spawn = fun(Time, Pid) -> event(Time, process_spawn, #{pid => Pid, parent => ?A, entry => "a:b/1"}) end,
     File = trace([in(500, ?A, "a:a/1"), Spawn(1000, ?B), in(2000, ?B, "a:b/1"), out(3000, ?B, "a:b/1"),
@@ -232,7 +225,7 @@ exits(Config) ->
                                        "extract_arg(arg_set_id, 'debug.linked') from $slice "
                                        "where category = 'exit' order by ts")]).
 
-%% The second process of a pid has its own track.
+%% The second process with the same pid has its own track.
 pid_used_again(Config) ->
     Life = fun(Time) ->
                    [event(Time, process_spawn, #{pid => ?B, parent => ?A, entry => "a:b/1"}),
@@ -244,7 +237,7 @@ pid_used_again(Config) ->
                  lists:sort([[Char || Match <- [re:run(Track, " #\\d$", [{capture, first, list}])],
                                       {match, [Text]} <- [Match], Char <- Text] || [Track] <- Tracks])).
 
-%% Short-lived processes of one kind stand below a track that counts them; few stand alone.
+%% Short-lived processes of one kind are below a track that counts them, unless they are few.
 kinds(Config) ->
     Life = fun(N, Entry) ->
                    Pid = lists:flatten(io_lib:format("<0.~b.0>", [200 + N])),
@@ -260,7 +253,8 @@ kinds(Config) ->
         [Track || Track = {_, {Name, _}} <- Tracks, binary:match(Name, <<"\\303\\227">>) =/= nomatch],
     ?assertEqual(9, length([1 || {_, {_, Above}} <- Tracks, Above =:= Kind])).
 
-%% Of very many intervals, those that are too short to be seen become one, which says what it is of. No time is lost.
+%% Of very many intervals, those too short to be visible are merged into one, which says what it contains. No time is
+%% lost.
 thinned(Config) ->
     Count = 30000,
     Events = lists:append([[in(N * 10000, ?A, "a:b/1"), out(N * 10000 + 1000, ?A, "a:c/1")]
@@ -296,6 +290,16 @@ instants(Config) ->
                  rows(File, "select extract_arg(arg_set_id, 'debug.value'), extract_arg(arg_set_id, 'debug.text') "
                             "from $slice where name = 'cache_miss'")).
 
+%% A probe without a meaning of its own has the probe's name and fields.
+other_events(Config) ->
+    File = trace([event(1000, "erlang:process__hibernate", #{p => ?A, mfa => "erlang:hibernate/3"}),
+                  event(2000, "erlang:copy__struct", #{size => 17})], Config),
+    ?assertEqual([[1000, <<"events">>, <<"process__hibernate">>], [2000, <<"VM events">>, <<"copy__struct">>]],
+                 rows(File, "select ts, track, name from $slice order by ts")),
+    ?assertEqual([[<<"erlang:hibernate/3">>, null], [null, 17]],
+                 rows(File, "select extract_arg(arg_set_id, 'debug.mfa'), extract_arg(arg_set_id, 'debug.size') "
+                            "from $slice order by ts")).
+
 counters(Config) ->
     Sample = fun(Time, Value) ->
                      event(Time, vm_counter, #{name => "memory_binary", value => Value, unit => "bytes"})
@@ -305,8 +309,7 @@ counters(Config) ->
                  rows(File, "select ts, cast(value as int), unit from counter c join counter_track t "
                             "on c.track_id = t.id where t.name = 'memory_binary' order by ts")).
 
-%% From the packet's last event to its end: a slice whose name Perfetto shows in red.
-%% Messages of one request stand on a track of its label, for as long as they are on their way.
+%% The messages of a request are on a track with its label while they are in flight.
 requests(Config) ->
     Token = fun(Ns, Probe, From, To, Serial) ->
                     event(Ns, Probe, #{label => "{shop,17}", from => From, to => To, previous => Serial - 1,
@@ -328,7 +331,7 @@ lost(Config) ->
                  rows(File, "select ts, dur, name, extract_arg(arg_set_id, 'debug.count') from $slice "
                             "where category = 'lost'")).
 
-%% Two containers: the same numbers, two processes in Perfetto.
+%% Two containers use the same numbers: Perfetto has two processes.
 nodes_of_one_pid(Config) ->
     Node = fun(Trace, Time) -> {Time, process_scheduled, #{pid => ?A, entry => "a:b/1", type => "in"},
                                 #{trace => Trace}} end,
@@ -337,7 +340,7 @@ nodes_of_one_pid(Config) ->
                   Node(0, 1000), Node(1, 2000), Node(0, 3000), Node(1, 4000)], Config),
     ?assertMatch([[2, 2]], rows(File, "select count(distinct pid), count(distinct name) from process where pid > 0")).
 
-%% Processes below the nearest ancestor with a name.
+%% Processes are grouped below the nearest named ancestor.
 groups(Config) ->
     File = trace([event(1000, process_register, #{pid => ?A, name => "shop_sup", type => "register"}),
                   event(2000, process_spawn, #{pid => ?B, parent => ?A, entry => "a:b/1"}),
@@ -363,7 +366,7 @@ known_fields(Config) ->
     [?assertEqual(nomatch, re:run(Packet, "^\\s*\\d+[: ]", [multiline]), Packet)
      || Packet <- test_perfetto:packets(everything(Config))].
 
-%% Today's Perfetto reads the one pair of fields, old ones the other.
+%% Current versions of Perfetto read one pair of fields, old versions the other.
 flows_twice(Config) ->
     Packets = [Packet || Packet <- test_perfetto:packets(everything(Config)),
                          binary:match(Packet, <<"flow_ids">>) =/= nomatch],
@@ -374,7 +377,7 @@ flows_twice(Config) ->
     ?assertEqual(Ends("flow_ids"), Ends("terminating_flow_ids")),
     ?assertEqual(Ends("flow_ids"), lists:usort(Ends("flow_ids"))).
 
-%% The busiest first, by rank.
+%% The busiest process comes first, by rank.
 order_of_processes(Config) ->
     File = trace([in(1000, ?A, "a:b/1"), out(2000000, ?A, "a:b/1"), in(3000000, ?B, "a:b/1"),
                   out(9000000, ?B, "a:b/1")], Config),
@@ -387,7 +390,7 @@ order_of_processes(Config) ->
            end,
     ?assert(Rank(?B) < Rank(?A)).
 
-%% Control characters, and those that turn the direction of text, are escaped; all else stands.
+%% Control characters and characters that change the text direction are escaped; other characters are unchanged.
 harmless_texts(Config) ->
     File = trace([send(1000, ?A, ?B, <<"a", 27, "[2J", 7, "\n\t", 127, 16#9b/utf8, 16#202e/utf8>>),
                   send(2000, ?A, ?B, <<"</script>'\"\\ ", 16#e4/utf8, 16#1f600/utf8>>),
@@ -398,7 +401,7 @@ harmless_texts(Config) ->
     ?assertEqual(<<"</script>'\"\\\\ ", 16#e4/utf8, 16#1f600/utf8>>, Plain),
     ?assertMatch({match, _}, re:run(Long, <<"^", 16#1f600/utf8, "+", 16#2026/utf8, "$">>, [unicode])).
 
-%% A recording may have any bytes.
+%% A recording may contain any bytes.
 invalid_utf8(Config) ->
     Recording = test_viewer:make([where(send(1000, ?A, ?B, "bytes ABC"))], Config),
     [Stream] = [File || File <- filelib:wildcard(filename:join(Recording, "**/channel*")), filelib:is_regular(File)],
@@ -407,7 +410,7 @@ invalid_utf8(Config) ->
     File = test_perfetto:make(Recording, []),
     ?assertEqual([[<<"bytes \\\\xff\\\\xc3(">>]], rows(File, "select name from $slice where category = 'message'")).
 
-%% After so many names, the writer's and the reader's tables start anew; the names stay right.
+%% After so many names, the tables of the writer and the reader are reset, and the names stay correct.
 names_are_bounded(Config) ->
     Count = 110000,
     Mark = fun(Time, N) ->
@@ -432,7 +435,7 @@ story(Config) ->
                                            "(select count(*) from $slice where category = 'schedule')"),
     ?assert(Messages > 100 andalso Flows > 50 andalso Runs > 100, {Messages, Flows, Runs}).
 
-%% The queries of the document, as they stand there: the columns that it shows, and rows.
+%% The queries of the document, verbatim: they return the columns that it shows, and at least one row.
 documented(Config) ->
     {ok, Page} = file:read_file(filename:join(test_shell:project(), "docs/perfetto.md")),
     {match, Queries} = re:run(Page, "^```sql\\n(.*?)^```\\n\\n```text\\n(.*?)\\n",
@@ -447,8 +450,8 @@ documented(Config) ->
 
 %% -- Any recording ---------------------------------------------------------------------------------
 
-%% Events in any order, of few processes, so that they meet: returns without calls, processes that run after they
-%% exited, lost events.
+%% Random events of a few processes, so that they interact: returns without calls, processes that run after their exit,
+%% lost events.
 random_events(Config) ->
     Seed = os:getenv("DYNTRACE_SEED", "17"),
     _ = rand:seed(exsss, list_to_integer(Seed)),
@@ -462,7 +465,7 @@ random_event(Time) ->
     Other = random([?A, ?B, "<0.92.0>", "shop"]),
     Entry = random(["a:b/1", "a:c/2", "a:d/3"]),
     Text = random(["one", "{'$gen_call',{<0.90.0>,#Ref<0.1.2.3>},get}", "{#Ref<0.1.2.3>,ok}"]),
-    %% Some at the same time.
+    %% Some events have the same time.
     At = Time - random([0, 0, 1000]),
     case rand:uniform(17) of
         1 -> #{time => Time, lost => rand:uniform(20)};
@@ -491,10 +494,10 @@ many_processes(Config) ->
     Pid = fun(N) -> io_lib:format("<0.~b.~b>", [N rem 32768, N div 32768]) end,
     File = trace([event(1000 * N, process_spawn, #{pid => Pid(N), parent => "<0.9.0>", entry => "a:b/1"})
                   || N <- lists:seq(10, Count + 9)], Config),
-    %% They have done nothing that a track of theirs could show.
+    %% They have done nothing that their own tracks could show.
     ?assertEqual([[Count, 1]], rows(File, "select count(*), count(distinct track_id) from $slice")).
 
-%% What holds for every trace.
+%% Properties of every trace.
 sound(File) ->
     Packets = test_perfetto:packets(File),
     Types = fun(Type) -> length([P || P <- Packets, binary:match(P, Type) =/= nomatch]) end,
@@ -502,9 +505,9 @@ sound(File) ->
     [Unfinished, Outside, Overlapping, Slices, Flows] =
         test_perfetto:all_rows(
           File,
-          %% The times of unfinished slices would be -1.
+          %% Unfinished slices would have the duration -1.
           ["select (select count(*) from slice where dur < 0), (select count(*) from slice where ts < 0)",
-           %% Slices of a track nest: each lies in its parent, and siblings do not overlap.
+           %% Slices of a track nest: each is within its parent, and siblings do not overlap.
            "select c.id, c.name, p.name from slice c join slice p on c.parent_id = p.id "
            "where c.ts < p.ts or c.ts + c.dur > p.ts + p.dur limit 3",
            "select name, ts, next from (select name, ts, dur, lead(ts) over (partition by "
@@ -516,10 +519,10 @@ sound(File) ->
     ?assertEqual([[0, 0]], Unfinished),
     ?assertEqual([], Outside),
     ?assertEqual([], Overlapping),
-    %% An end is that of its begin: as many as were written.
+    %% Each end matches a begin: there are as many ends as begins.
     ?assertEqual(Begins, Types(<<"TYPE_SLICE_END">>)),
     ?assertEqual([[Begins + Types(<<"TYPE_INSTANT">>)]], Slices),
-    %% All flows have two ends.
+    %% Every flow has two ends.
     ?assertEqual([[length(lists:append([numbers(P, "flow_ids") || P <- Packets]))]], Flows).
 
 %% -- Helpers -----------------------------------------------------------------------------------------
@@ -542,7 +545,7 @@ delivery(Time, From, To, Text) -> event(Time, message_delivery, #{from => From, 
 call(Time, Pid, Entry) -> event(Time, function_call, #{pid => Pid, entry => Entry}).
 return(Time, Pid, Entry) -> event(Time, function_return, #{pid => Pid, entry => Entry}).
 
-%% $slice: slices with the name of their track.
+%% Replaces $slice by the slices with the names of their tracks.
 rows(File, Sql) ->
     [Rows] = all_rows(File, [Sql]),
     Rows.
@@ -552,7 +555,7 @@ all_rows(File, Sqls) ->
                                                  <<"(select s.*, t.name track from slice s join track t "
                                                    "on s.track_id = t.id)">>, [global]) || Sql <- Sqls]).
 
-%% From where to where.
+%% The ends of each flow.
 flows() ->
     flows("message").
 
@@ -578,7 +581,7 @@ everything(Config) ->
            event(2800, process_exit, #{pid => ?B, reason => "{bad,job}"}), #{time => 3000, lost => 5},
            in(4000, ?A, "a:b/1"), out(5000, ?A, "a:b/1")], Config).
 
-%% The numbers of a field in a packet's text.
+%% The numbers of a field in the text form of a packet.
 numbers(Packet, Field) ->
     case re:run(Packet, "^\\s*" ++ Field ++ ": (-?\\d+)$", [multiline, global, {capture, all_but_first, binary}]) of
         {match, Found} -> [binary_to_integer(Number) || [Number] <- Found];

@@ -1,10 +1,7 @@
-%% The sink `report': every number of small recordings with known content, as JSON; and the text for terminals.
+%% The sink `report': every number for small recordings with known content, as JSON; and the text for terminals.
 -module(report_SUITE).
 
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
@@ -16,17 +13,15 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
-     unknown_is_null, token_is_no_delivery, dead, crashes, quantiles, recursion,
-     exceptions, server_calls, spans, counters, log, load, findings, lost_comes_first, memory_is_bounded,
-     others_as_told, rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes,
-     text_is_harmless, parameters].
+    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output, unknown_is_null,
+     token_is_no_delivery, dead, crashes, quantiles, recursion, exceptions, server_calls, spans, counters, log,
+     other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded,
+     circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 recording(Config) ->
     #{<<"version">> := 1, <<"recording">> := Recording} =
@@ -35,7 +30,7 @@ recording(Config) ->
                    <<"seconds">> := 1.5, <<"lost_events">> := 0, <<"lost">> := [],
                    <<"nodes">> := [#{<<"node">> := <<"shop@host">>, <<"processes">> := 2}]}, Recording).
 
-%% It runs twice, and the send makes it runnable 1000 ns before it runs again.
+%% The process runs twice. The send makes it runnable 1000 ns before the second run.
 run_times(Config) ->
     Report = report([identity(1000, ?A, "shop_db"),
                      in(2000, ?A, "shop:init/1"), out(3000, ?A, "shop:loop/1"),
@@ -61,7 +56,7 @@ collections(Config) ->
                                          #{<<"ns">> := 500, <<"is_major">> := false, <<"reclaimed_words">> := 120,
                                            <<"heap_words">> := 1608}]}, Report).
 
-%% On a dirty I/O scheduler a process waits for files, mostly: that is no time on a CPU.
+%% On a dirty I/O scheduler, a process mostly waits for files, which does not count as CPU time.
 dirty_schedulers(Config) ->
     On = fun({Ns, Probe, Fields}, Vtid, Thread) ->
                  {Ns, Probe, Fields, #{vpid => 17, vtid => Vtid, procname => Thread}}
@@ -78,11 +73,11 @@ dirty_schedulers(Config) ->
     #{<<"load">> := #{<<"step_ns">> := Step, <<"nodes">> := [Load]}} = Report,
     Sum = fun(Key) -> round(lists:sum(maps:get(Key, Load)) * Step / ?MS / 10) end,
     ?assertEqual({1, 99}, {Sum(<<"run">>), Sum(<<"dirty_io">>)}),
-    ?assertEqual([["process", "initial", "call", "dirty", "I/O", "ran", "of", "it", "dirty", "CPU"],
+    ?assertEqual([["process", "initial", "call", "dirty", "I/O", "ran", "incl.", "dirty", "CPU"],
                   ["<0.90.0>", "shop_db", "shop:init/1", "990", "ms", "9.00", "ms", "8.00", "ms"]],
                  [words(Line) || Line <- table("Processes by time on dirty", text(Events, [], Config))]).
 
-%% Its thread may have lost the CPU: that is shown, and no finding about garbage collection.
+%% The thread may have lost the CPU. The report shows that, and has no finding about garbage collection.
 stretched(Config) ->
     Events = [in(0, ?A, "shop:init/1"),
               {1 * ?MS, gc_minor_start, #{pid => ?A, need => 0, heap => 609, old_heap => 0}},
@@ -113,7 +108,7 @@ messages(Config) ->
                              || #{<<"from">> := From, <<"to">> := To, <<"messages">> := Messages,
                                   <<"inferred">> := Inferred} <- rows(talks, Report)])).
 
-%% The true length of a queue, beside what is in flight.
+%% The actual length of a queue, next to the number of messages in flight.
 samples(Config) ->
     Sample = fun(At, Queue, Memory) ->
                      {At, process_sample, #{pid => ?A, queue => Queue, memory => Memory, reductions => 10,
@@ -129,7 +124,7 @@ samples(Config) ->
     ?assertEqual(["in", "flight", "queue", "memory"], lists:nthtail(length(words(Heads)) - 4, words(Heads))),
     ?assertEqual(["1", "17", "56.1", "MB"], lists:nthtail(length(words(Row)) - 4, words(Row))).
 
-%% What processes write to a port.
+%% The data that processes write to a port.
 output(Config) ->
     Write = fun(At, Probe, Bytes) ->
                     {At, Probe, #{pid => ?A, port => "#Port<0.5>", driver => "tcp_inet", bytes => Bytes}}
@@ -140,7 +135,7 @@ output(Config) ->
                Config),
     ?assertMatch(#{<<"bytes_out">> := 17, <<"driver">> := <<"tcp_inet">>}, Port).
 
-%% What the recording does not have is null, not 0.
+%% Values that the recording does not have are null, not 0.
 unknown_is_null(Config) ->
     Report = report([send(1000, ?A, ?B, "m"), send(2000, ?A, ?B, "m")], Config),
     ?assertMatch(#{<<"sent">> := 2, <<"received">> := null, <<"run_ns">> := null, <<"collecting_ns">> := null,
@@ -151,7 +146,7 @@ unknown_is_null(Config) ->
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     ?assertEqual([<<"sends">>], Kinds).
 
-%% seq_trace tells when a message came, and what else came it does not tell.
+%% seq_trace shows when a message arrived, but does not show other arrivals.
 token_is_no_delivery(Config) ->
     Token = fun(At, Probe) ->
                     {At, Probe, #{label => "17", from => ?A, to => ?B, previous => 0, current => 1, message => "m"}}
@@ -178,7 +173,7 @@ crashes(Config) ->
     ?assertEqual({?B, ?A}, {pid(B), pid(A)}),
     ?assertMatch([#{<<"severity">> := <<"high">>, <<"about">> := <<"exits">>} | _], rows(findings, Report)).
 
-%% 1000 calls that take 1 to 1000 us, in no order: quantiles within 1 %; count, total and largest are exact.
+%% 1000 calls that take 1 to 1000 us, in random order. Quantiles are within 1 %; count, total and maximum are exact.
 quantiles(Config) ->
     {_, Events} = lists:foldl(fun(N, {At, Calls}) ->
                                       Us = N * 379 rem 1000 + 1,
@@ -194,7 +189,7 @@ quantiles(Config) ->
 about(Exact, Shown) ->
     ?assert(abs(Shown - Exact) =< Exact / 100, {Exact, Shown}).
 
-%% The total has the outermost call only. Once a function has returned, calls are expected to return.
+%% The total counts only the outermost call. Once a function has returned, calls are expected to return.
 recursion(Config) ->
     Report = report([call(500, ?B, "shop:warm/0"), return(600, ?B, "shop:warm/0"),
                      call(1000, ?A, "shop:walk/1"), call(2000, ?A, "shop:walk/1"), call(2500, ?A, "shop:leaf/0"),
@@ -216,7 +211,7 @@ exceptions(Config) ->
     ?assertMatch([#{<<"severity">> := <<"low">>, <<"about">> := <<"calls">>,
                     <<"text">> := <<"shop:pay/1: 20 of 40 calls ended with an exception">>}], rows(findings, Report)).
 
-%% Two clients call at once: 1 ms of work each, so the second request waits 1 ms in the mailbox.
+%% Two clients call at the same time, with 1 ms of work each, so the second request waits 1 ms in the mailbox.
 server_calls(Config) ->
     Request = fun(Client, N) -> lists:flatten(io_lib:format("{'$gen_call',{~s,#Ref<0.0.0.~b>},{get,~b}}",
                                                             [Client, N, N])) end,
@@ -261,7 +256,19 @@ log(Config) ->
                     <<"text">> := <<"the log has 1 line of level error or above, by <0.90.0>">>}],
                  rows(findings, Report)).
 
-%% The steps add up to what happened, whatever their length is.
+%% Events of a probe without a table of its own, with the names of its fields.
+other_events(Config) ->
+    Events = [{1000, log, #{pid => ?A, level => "notice", text => "Supervisor"}},
+              {2000, "erlang:process__hibernate", #{p => ?A, mfa => "erlang:hibernate/3"}}],
+    Report = report(Events, Config),
+    [#{<<"process">> := A, <<"time">> := 2000, <<"event">> := <<"process__hibernate">>,
+       <<"fields">> := <<"p: <0.90.0>, mfa: erlang:hibernate/3">>}] = rows(others, Report),
+    ?assertEqual(?A, pid(A)),
+    ?assertMatch(#{<<"recording">> := #{<<"kinds">> := [<<"log">>, <<"other events">>]}}, Report),
+    ?assertMatch([_, <<"0.000001  process__hibernate  <0.90.0>  p: <0.90.0>, mfa: erlang:hibernate/3">>],
+                 [string:trim(Line) || Line <- table("Other events", text(Events, [], Config))]).
+
+%% The steps add up to the events, regardless of their length.
 load(Config) ->
     Report = report([[in(N * 1000000, ?A, "a:b/1"), send(N * 1000000 + 10, ?A, ?B, "m"),
                       out(N * 1000000 + 250000, ?A, "a:b/1")] || N <- lists:seq(1, 2000)], Config),
@@ -274,7 +281,7 @@ load(Config) ->
     ?assert(abs(lists:sum(lists:droplast(Run)) * Step + lists:last(Run) * (Length - Step * (length(Run) - 1))
                 - 2000 * 250000) < 2000 * 250000 / 1000).
 
-%% One process receives nearly all.
+%% One process receives nearly all messages.
 findings(Config) ->
     Report = report([identity(1000, ?A, "shop_db"),
                      [[send(2000 + N, From, To, "m"), delivery(2000 + N, From, To, "m")]
@@ -282,7 +289,7 @@ findings(Config) ->
                                                                     0 -> {?A, ?B};
                                                                     _ -> {?B, ?A}
                                                                 end]]], Config),
-    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db: 90 % of all messages">>,
+    ?assertMatch([#{<<"about">> := <<"talks">>, <<"text">> := <<"<0.90.0> shop_db received 90 % of all messages">>,
                     <<"process">> := #{<<"name">> := <<"shop_db">>}}], rows(findings, Report)).
 
 lost_comes_first(Config) ->
@@ -291,7 +298,7 @@ lost_comes_first(Config) ->
     [#{<<"severity">> := <<"high">>, <<"text">> := <<"12 events were lost", _/binary>>} | _] = rows(findings, Report),
     ?assertMatch(#{<<"recording">> := #{<<"lost_events">> := 12, <<"lost">> := [#{<<"count">> := 12}]}}, Report).
 
-%% Of many processes those with the largest numbers are kept; the others are summed.
+%% Of many processes, those with the largest numbers are listed; the others are summed.
 memory_is_bounded(Config) ->
     Count = 30000,
     Life = fun(N) ->
@@ -307,14 +314,14 @@ memory_is_bounded(Config) ->
     ?assertEqual(Count, lists:sum([maps:get(<<"sent">>, Process) || Process <- Processes])
                  + maps:get(<<"sent">>, Others)),
     ?assertMatch(#{<<"received">> := Count}, process(?A, Report)),
-    %% The same initial call: their messages became one row when the table was full.
+    %% The processes have the same initial call: their messages became one row when the table was full.
     Talks = rows(talks, Report),
     ?assert(length(Talks) =< 8192),
     ?assertEqual(Count, lists:sum([Messages || #{<<"messages">> := Messages} <- Talks])),
     ?assertMatch([#{<<"from">> := #{<<"number">> := null, <<"show">> := <<"a:b/1">>}} | _], Talks).
 
-%% Sums of the others in the text: of what is recorded.
-others_as_told(Config) ->
+%% In the text, the sums of the other processes have only recorded quantities.
+others_in_text(Config) ->
     Life = fun(N) ->
                    At = N * 1000,
                    Pid = io_lib:format("<0.~b.0>", [N + 100]),
@@ -323,11 +330,11 @@ others_as_told(Config) ->
            end,
     Lines = text([Life(N) || N <- lists:seq(1, 6000)], [], Config),
     [Others] = [Line || Line = <<"Other processes", _/binary>> <- Lines],
-    {match, [Count, Sent]} = re:run(Others, "^Other processes, first by none of these: (\\d+); together they ran "
+    {match, [Count, Sent]} = re:run(Others, "^Other processes, low in all tables: (\\d+); together they ran "
                                     "[^,]+, sent (\\d+) messages\\.$", [{capture, all_but_first, list}]),
     ?assertEqual(Count, Sent).
 
-%% A recording that contradicts itself: each of them has started the others.
+%% A contradictory recording: the processes are each other's parents.
 circle_of_parents(Config) ->
     Identity = fun(At, Pid, Parent) ->
                        {_, Probe, Fields} = identity(At, Pid, ""),
@@ -339,7 +346,7 @@ circle_of_parents(Config) ->
     Parents = [maps:get(<<"parent">>, process(Pid, Report)) || Pid <- [?A, ?B, ?C, ?D]],
     ?assertMatch([#{<<"pid">> := <<?B>>}, #{<<"pid">> := <<?D>>}, #{<<"pid">> := <<?B>>}, null], Parents).
 
-%% Reasons and names that are all different.
+%% All reasons and names differ.
 rows_are_bounded(Config) ->
     Life = fun(N) ->
                    Pid = io_lib:format("<0.~b.0>", [N + 100]),
@@ -358,8 +365,8 @@ text(Config) ->
     ?assert(lists:any(fun(Line) -> re:run(Line, "<0.90.0> shop_db +shop:init/1 +1.50 ms", [unicode]) =/= nomatch end,
                       Lines)).
 
-%% Where the columns have no room, the request gives way first, then the caller's initial call: a pid stays whole.
-%% Nothing has failed, so there is no column for that.
+%% If the columns do not fit, the request is shortened first, then the caller's initial call: a pid is never cut. There
+%% is no column for failures, because nothing has failed.
 narrow_text(Config) ->
     Request = "{'$gen_call',{<0.91.0>,#Ref<0.0.0.1>},{" ++ lists:duplicate(80, $r) ++ ",1}}",
     Initial = "shop_" ++ lists:duplicate(80, $c) ++ ":init/1",
@@ -372,7 +379,7 @@ narrow_text(Config) ->
     ?assertEqual(120, string:length(Row)),
     ?assertMatch(["<0.91.0>", "shop_c" ++ _, "shop_db", "{rrrrrrrrrrr...", "1" | _], words(Row)).
 
-%% With their units; those that were always 0 are left out.
+%% Counters have their units; counters that were always 0 are left out.
 text_of_counters(Config) ->
     Lines = text([{1000, vm_counter, #{name => Name, value => Value, unit => Unit}}
                   || {Name, Value, Unit} <- [{"run_queue_10", 3, "number"}, {"run_queue_2", 4, "number"},
@@ -387,7 +394,7 @@ text_of_counters(Config) ->
                   ["scheduler_utilization_1", "17", "17", "17", "per", "mille"]],
                  [words(Line) || Line <- table("Counters of the VM, without", Lines)]).
 
-%% Of several nodes, tables have the number, and findings the name.
+%% With several nodes, tables have the number of the node, and findings its name.
 text_of_nodes(Config) ->
     On = fun(Vpid) -> #{vpid => Vpid, vtid => Vpid} end,
     Events = [[{Ns, process_identity, #{pid => ?A, name => "shop", node => Node}, On(Vpid)},
@@ -401,7 +408,7 @@ text_of_nodes(Config) ->
                  [words(Line) || Line <- table("Processes by run time", Lines)]),
     ?assert(lists:member(<<"  high    <0.90.0> shop of one@host and 1 more crashed: oops">>, Lines)).
 
-%% Nothing in a terminal moves, whatever a text has.
+%% No text moves the terminal's cursor.
 text_is_harmless(Config) ->
     Reason = "\e[2Jred\r\n\x{9b}31m\x{202e}" ++ [16#1F600],
     Events = [spawned(1000, ?B, ?A), exited(2000, ?B, Reason),
@@ -422,7 +429,7 @@ parameters(Config) ->
          ?assertNotEqual(nomatch, string:find(Output, Name), Output)
      end || {Name, Params} <- [{"format", [{format, "xml"}]}, {"top", [{top, 0}]},
                                {"/nowhere", [{path, "/nowhere/at/all"}]}]],
-    %% What can't be a file is refused before the recording is read, which may take long.
+    %% Paths that can't be files are refused before the recording is read, which may take long.
     [begin
          {Status, Output} = test_viewer:view(report, [{path, Path}], [Trace]),
          ?assertNotEqual(0, Status),
@@ -459,7 +466,7 @@ report(Events, Config) ->
 text(Events, Params, Config) ->
     test_viewer:lines(report, Params, [test_viewer:make(lists:flatten(Events), Config)]).
 
-%% The lines, indented, below the title that begins so.
+%% The indented lines below the title that begins with this text.
 table(Title, Lines) ->
     [_ | Below] = lists:dropwhile(fun(Line) -> string:prefix(Line, Title) =:= nomatch end, Lines),
     lists:takewhile(fun(Line) -> string:prefix(Line, "  ") =/= nomatch end, Below).

@@ -1,11 +1,7 @@
-%% The sink `sequence': its diagrams, and what Mermaid itself reads in them.
+%% The sink `sequence': its diagrams, and how Mermaid reads them.
 -module(sequence_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
@@ -24,16 +20,14 @@ groups() ->
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
 
-end_per_suite(_) ->
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_group(mermaid, Config) ->
     test_require:tool(test_npm:missing() =/= false andalso test_npm:missing() orelse test_npm:fetch(), Config).
 
-end_per_group(_, _) ->
-    ok.
+end_per_group(_, _) -> ok.
 
-%% In the order of the sends; inferred ones are dashed; an exit is a note.
+%% Messages are in the order of the sends; inferred ones are dashed; an exit is a note.
 diagram(Config) ->
     ?assertEqual(["sequenceDiagram",
                   "    participant p1 as shop_db #60;0.90.0#62;",
@@ -72,7 +66,7 @@ times(Config) ->
     ?assertEqual("345", Texts([{from, "2"}, {to, "4"}])),
     ?assertEqual("12", Texts([{to, "1.5"}])).
 
-%% The first ones are shown, and how many are not.
+%% The first messages are shown, with the number of the remaining ones.
 limit(Config) ->
     Trace = test_viewer:make([send(N * 1000, ?A, ?B, "m" ++ integer_to_list(N)) || N <- lists:seq(1, 1000)], Config),
     Lines = lines([{limit, 3}], Trace),
@@ -80,11 +74,14 @@ limit(Config) ->
                   "    Note over p1,p2: 997 later messages are left out"], lists:nthtail(length(Lines) - 4, Lines)),
     ?assertEqual(200, length(arrows([], Trace))).
 
-%% Without the envelope.
+%% Messages are shown without the wrapper of OTP's behaviours; cut ones, too.
 gen_server(Config) ->
-    Trace = test_viewer:make([send(1000, ?A, ?B, "{'$gen_call',{<0.90.0>,[alias|#Ref<0.0.0.1>]},{get,17}}"),
-                              send(2000, ?A, ?B, "{'$gen_cast',stop}")], Config),
-    ?assertEqual(["    p1->>p2: call {get,17}", "    p1->>p2: cast stop"], lists:nthtail(3, lines([], Trace))).
+    Texts = ["{'$gen_call',{<0.90.0>,[alias|#Ref<0.0.0.1>]},{get,17}}", "{'$gen_cast',stop}",
+             "{[[alias|#Ref<0.0.0.1>]|{a,1}],{ok,1}}", "{system,{<0.90.0>,#Ref<0.0.0.1>},get_state}",
+             "{'$gen_call',{<0.90.0>,[alias|#Ref<0.0.", "{'$gen_cast',{put,\"aaa..."],
+    Trace = test_viewer:make([send(1000 * N, ?A, ?B, Text) || {N, Text} <- lists:enumerate(Texts)], Config),
+    ?assertEqual(["call {get,17}", "cast stop", "reply {ok,1}", "system get_state", "call ...", "cast {put,#34;aaa..."],
+                 [Text || "    p1->>p2: " ++ Text <- lines([], Trace)]).
 
 dead(Config) ->
     Trace = test_viewer:make([{1000, process_spawn, #{pid => ?B, parent => ?A, entry => "a:b/1"}},
@@ -92,7 +89,7 @@ dead(Config) ->
                              Config),
     ?assertMatch([_], [Line || Line <- lines([], Trace), re:run(Line, "p[12]-xp[12]: hello$") =/= nomatch]).
 
-%% An empty diagram says why, as does the terminal.
+%% An empty diagram says why it is empty, and so does the terminal.
 nothing(Config) ->
     ?assertMatch(["dyntrace: nothing to show: no message matches the parameters" ++ _, "sequenceDiagram",
                   "    participant p1 as nothing to show", "    Note over p1: no message matches" ++ _],
@@ -107,7 +104,7 @@ parameters(Config) ->
          ?assertNotEqual(nomatch, string:find(Output, "parameter " ++ atom_to_list(element(1, Param))))
      end || Param <- [{limit, 0}, {from, "soon"}, {to, "-1"}]].
 
-%% -- As Mermaid reads it ----------------------------------------------------------------------------
+%% -- Mermaid's parser -------------------------------------------------------------------------------
 
 read_by_mermaid(Config) ->
     ?assertEqual(#{<<"type">> => <<"sequence">>,
@@ -122,7 +119,7 @@ read_by_mermaid(Config) ->
 step(Line, From, To, Text) ->
     #{<<"line">> => Line, <<"from">> => From, <<"to">> => To, <<"text">> => Text}.
 
-%% Whatever a program sends, Mermaid reads one message with this text.
+%% Whatever text a program sends, Mermaid reads one message with that text.
 hostile_texts(Config) ->
     Texts = ["a;b#c", "</script><img src=x onerror=alert(1)>", "%%{init: {}}%%", "end", "wrap:x", "$$x^2$$", "#59;",
              "`code`", "a->>b: c", "{\"key\",\"value\"}", "@{ \"type\": \"actor\" }", "---", "\\n", "<br/>",

@@ -1,12 +1,8 @@
-%% What the viewer's model tells of states, threads and mailboxes in a recording of a live node, against what the VM
-%% says itself: `process_info/2' of status, current function and queue, and the times that processes spent.
+%% States, threads and mailboxes in the viewer's model of a recording of a live node, compared with the VM's own data:
+%% status, current function and queue from `process_info/2', and the times that processes measured.
 -module(states_SUITE).
 
--include_lib("common_test/include/ct.hrl").
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 -define(CONNECTIONS, 20).
 -define(MESSAGES, 10).
@@ -37,7 +33,7 @@ end_per_suite(_) ->
 
 %% -- On the node ---------------------------------------------------------------------------------
 
-%% Name => what the VM says of the process at the end, and what the process noted.
+%% Name => the VM's data about the process at the end, and what the process noted.
 story() ->
     maps:merge(waiters(), maps:merge(on_dirty_schedulers(), connections())).
 
@@ -48,7 +44,7 @@ facts(Pid) ->
     #{pid => pid_to_list(Pid), status => Status, function => lists:flatten(io_lib:format("~s:~s/~b", [M, F, A])),
       queue => Queue}.
 
-%% A process that sleeps and one whose port is busy get messages, which neither takes until the recording ends.
+%% A sleeping process and one whose port is busy get messages that neither receives before the recording ends.
 waiters() ->
     {Ours, Theirs} = socket_pair(),
     Sleeper = spawn(fun() -> timer:sleep(infinity) end),
@@ -65,7 +61,7 @@ write(Port) ->
     port_command(Port, binary:copy(<<0>>, ?LARGE)),
     receive last -> ok after 0 -> write(Port) end.
 
-%% Reads until the writer runs on, and ends.
+%% Reads until the writer continues and ends.
 drain(Socket, Writer) ->
     Writer ! last,
     Ref = monitor(process, Writer),
@@ -87,12 +83,12 @@ on_dirty_schedulers() ->
     maps:from_list([{Kind, #{pid => pid_to_list(ended(fun() -> erts_debug:Kind(wait, ?DIRTY_MS) end))}}
                     || Kind <- [dirty_io, dirty_cpu]]).
 
-%% The process that ran it.
+%% The process that ran Fun.
 ended(Fun) ->
     {Pid, Ref} = spawn_monitor(Fun),
     receive {'DOWN', Ref, process, Pid, normal} -> Pid end.
 
-%% A server that hands each connection over, and a process that asks its port by messages.
+%% A server that hands each connection over, and a process that controls its port by messages.
 connections() ->
     {ok, Listening} = gen_tcp:listen(0, [binary, {active, false}, {ip, {127, 0, 0, 1}}]),
     {ok, Number} = inet:port(Listening),
@@ -133,34 +129,34 @@ ask(Other) ->
 
 %% -- Cases ---------------------------------------------------------------------------------------
 
-%% No message ends its wait, so it never waits for a scheduler. Each is in flight until the VM takes it to the mailbox:
-%% OTP 25 with process_info/2 all of them, OTP 29 one by one.
+%% A message does not end the sleep, so the process never waits for a scheduler. Each message is in flight until the VM
+%% moves it to the mailbox: OTP 25 moves all of them in process_info/2, OTP 29 one by one.
 a_sleeper(Config) ->
     #{pid := Pid, status := waiting, function := "timer:sleep/1", queue := ?MESSAGES} = fact(sleeper, Config),
     ?assertEqual([], runnable_in(Pid, "timer:sleep/1")),
     #{<<"mailbox_max">> := InFlight} = reported(sleeper, Config),
     ?assert(InFlight >= 1 andalso InFlight =< ?MESSAGES, InFlight).
 
-%% Messages come while it is suspended, in OTP 25 beside the port's answers; it runs on when the port is not busy any
-%% more.
+%% Messages arrive while the process is suspended, in OTP 25 together with the port's answers. It continues when the
+%% port is no longer busy.
 a_suspended_writer(Config) ->
     #{pid := Pid, status := suspended, function := Function, queue := Queue} = fact(writer, Config),
     ?assert(Queue >= ?MESSAGES, Queue),
     ?assertMatch([_ | _], intervals(Pid, "waiting", Function)),
     ?assertEqual([], runnable_in(Pid, Function)).
 
-%% Both wait as long; one of them on a CPU, for all that a scheduler knows.
+%% Both processes wait for the same time. For the scheduler, one of them occupies a CPU.
 dirty_schedulers(Config) ->
     #{<<"run_ns">> := Ran, <<"dirty_cpu_ns">> := 0, <<"dirty_io_ns">> := Io} = reported(dirty_io, Config),
     ?assert(Io >= ?DIRTY_MS * 1000000 andalso Ran < Io, {Io, Ran}),
     #{<<"run_ns">> := All, <<"dirty_cpu_ns">> := Cpu, <<"dirty_io_ns">> := 0} = reported(dirty_cpu, Config),
     ?assert(Cpu >= ?DIRTY_MS * 1000000 andalso Cpu =< All, {Cpu, All}).
 
-%% Each port answers the call that hands it over, which is no message.
+%% Each port answers the call that hands it over; the answer is not a message.
 an_acceptor(Config) ->
     #{pid := Pid, queue := 0} = fact(acceptor, Config),
-    Told = [Line || Line <- lines(), is_about(Pid, Line), kind(Line) =:= "mailbox"],
-    ?assert(length(Told) >= ?CONNECTIONS, Told),
+    Reported = [Line || Line <- lines(), is_about(Pid, Line), kind(Line) =:= "mailbox"],
+    ?assert(length(Reported) >= ?CONNECTIONS, Reported),
     ?assertEqual(0, mailbox(Pid)).
 
 answers_by_messages(Config) ->
@@ -171,7 +167,7 @@ answers_by_messages(Config) ->
     ?assertEqual(2, length(Delivered)),
     ?assertEqual(0, mailbox(Pid)).
 
-%% -- What was told -------------------------------------------------------------------------------
+%% -- Lines of the model --------------------------------------------------------------------------
 
 fact(Name, Config) ->
     maps:get(Name, ?config(facts, Config)).
@@ -192,7 +188,7 @@ intervals(Pid, State, Function) ->
     [Line || Line <- lines(), kind(Line) =:= "interval", is_about(Pid, Line),
              value("state", Line) =:= State, value("out", Line) =:= "\"" ++ Function ++ "\""].
 
-%% Its length at the recording's end.
+%% The mailbox's length at the end of the recording.
 mailbox(Pid) ->
     lists:foldl(fun(Line, Length) ->
                         case kind(Line) =:= "mailbox" andalso is_about(Pid, Line) of
@@ -201,7 +197,7 @@ mailbox(Pid) ->
                         end
                 end, 0, before_end(lines())).
 
-%% Then what is in flight is told as gone.
+%% Leaves out the end, where messages in flight are reported as gone.
 before_end(Lines) ->
     End = hd(lists:last([string:lexemes(Line, " ") || Line <- Lines, kind(Line) =:= "process_gone"])),
     [Line || Line <- Lines, hd(string:lexemes(Line, " ")) =/= End].

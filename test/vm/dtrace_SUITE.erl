@@ -1,11 +1,8 @@
 %% `make check-vm`: DTrace's scripts, the commands of docs/dtrace.md, and the probes that scripts for a rebuilt VM name,
-%% in a virtual machine, since DTrace requires a kernel with BTF and uprobes.
+%% in a virtual machine, because DTrace requires a kernel with BTF and uprobes.
 -module(dtrace_SUITE).
 
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 45}}].
@@ -28,7 +25,7 @@ example_scripts(Config) ->
     Listed = listed(vm:read("dtrace_probes", Config)),
     ?assertEqual([], otp_scripts:missing(dtrace, Listed)).
 
-%% Each probe with the number of its arguments, of dtrace's listing:
+%% Each probe with the number of its arguments, from dtrace's listing:
 %%
 %%      4502 erlang1164       dyntrace.so                fire_message__send message-send
 %%             Argument Types

@@ -1,4 +1,4 @@
-%% DTrace in the virtual machine: how each script of priv/dtrace is run, what its lines have to be, and the commands of
+%% DTrace in the virtual machine: how to run each script of priv/dtrace, the expected lines, and the commands of
 %% docs/dtrace.md.
 -module(dtrace_guest).
 
@@ -31,7 +31,7 @@ options() -> ["-x", "syslibdir=/dyntrace/vm/dtrace", "-p", os:getpid()].
 %% Each script's first line is printed when its handlers run.
 listening(Line) -> binary:longest_common_suffix([Line, <<"... Ctrl-C ends.">>]) =:= 16.
 
-%% -- What the scripts printed -----------------------------------------------------------------
+%% -- Lines of the scripts ---------------------------------------------------------------------
 
 check(messages, Lines, {From, To, Count, Words}) ->
     ?assertEqual([<<"messages    words  from -> to">>,
@@ -76,7 +76,7 @@ check(annotations, Lines, Pid) ->
                   <<"  checkout, ok">>], lists:sublist(printed(Lines), 6)),
     at_least(16384, 5, Lines).
 
-%% The lines with text, without the blanks at their ends.
+%% The lines with text, without trailing blanks.
 printed(Lines) ->
     [Text || Line <- Lines, Text <- [string:trim(Line, trailing)], Text =/= <<>>].
 

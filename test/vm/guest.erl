@@ -1,5 +1,5 @@
-%% Runs in the virtual machine of test/vm: each script of SystemTap and DTrace beside the program that it watches, its
-%% lines compared with what Erlang knows of that program, and the commands of docs/dtrace.md.
+%% Runs in the virtual machine of test/vm: each script of SystemTap and DTrace together with the program that it
+%% watches, with its lines compared with Erlang's own data, and the commands of docs/dtrace.md.
 %%
 %% main([Results]): the file for the results, one {{Tool, Script}, ok | {failed, Text}} each.
 -module(guest).
@@ -15,7 +15,7 @@
 -callback command(Script :: atom()) -> {file:filename(), [string()]}.
 %% Whether the line says that the script's handlers run.
 -callback listening(Line :: binary()) -> boolean().
-%% What else is checked, with no script.
+%% Other checks, without a script.
 -callback others() -> [{Name :: atom(), fun(() -> ok)}].
 -callback check(Script :: atom(), Lines :: [binary()], Facts :: term()) -> ok.
 
@@ -50,11 +50,11 @@ outcome(Fun, Lines) ->
     catch error:Why:Where -> failed({Why, Where}, Lines)
     end.
 
-%% As a text: nobody can read a pid back.
+%% As text, because a pid can't be read back.
 failed(Why, Lines) ->
     {failed, lists:flatten(io_lib:format("~p~n~p", [Why, Lines]))}.
 
-%% The lines before the one that says that the handlers run.
+%% Returns the lines before the line that says that the handlers run.
 listening(Tool, Port, Lines) ->
     receive
         {Port, {data, {_, Line}}} ->
@@ -82,7 +82,7 @@ lines(Port) ->
 
 %% -- Lines ------------------------------------------------------------------------------------
 
-%% The histograms' counts of that value and more: " 16384 |@@@@@    5".
+%% The sum of the histograms' counts for that value and above: " 16384 |@@@@@    5".
 at_least(Value, Count, Lines) ->
     Counts = [{binary_to_integer(V), binary_to_integer(C)}
               || Line <- Lines,

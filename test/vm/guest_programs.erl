@@ -1,4 +1,4 @@
-%% What scripts see in the virtual machine: programs that are traced, and what Erlang knows of them.
+%% Programs that the scripts trace in the virtual machine, and Erlang's own data about them.
 -module(guest_programs).
 
 -export([run/1]).
@@ -45,8 +45,8 @@ run(gc) ->
     Other = collecting({tracer, self()}),
     Delivered = erlang:trace_delivered(Other),
     receive {trace_delivered, Other, Delivered} -> ok end,
-    Told = told(Other),
-    {Pid, length([1 || gc_minor_end <- Told]), length([1 || gc_major_end <- Told])};
+    Tags = tags(Other),
+    {Pid, length([1 || gc_minor_end <- Tags]), length([1 || gc_major_end <- Tags])};
 run(user_probes) ->
     true = dyntrace:user_trace_s1("checkpoint"),
     _ = dyntrace:put_tag("request 12"),
@@ -65,7 +65,7 @@ run(nodes) ->
     ok = net_kernel:stop(),
     receive {nodedown, 'guest@127.0.0.1', Info} -> ok end,
     ok = net_kernel:monitor_nodes(false, [nodedown_reason]),
-    %% The application has had its messages.
+    %% The application has received its messages.
     _ = sys:get_state(dyntrace_autotracer),
     ok = dyntrace:unfollow(),
     proplists:get_value(nodedown_reason, Info);
@@ -124,8 +124,8 @@ collect() ->
     true = erlang:garbage_collect(self(), [{type, major}]),
     ok.
 
-told(Pid) ->
-    receive {trace, Pid, Tag, _} -> [Tag | told(Pid)]
+tags(Pid) ->
+    receive {trace, Pid, Tag, _} -> [Tag | tags(Pid)]
     after 0 -> []
     end.
 

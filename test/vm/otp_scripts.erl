@@ -1,13 +1,13 @@
 %% The probes of the provider `erlang` that the example scripts of OTP's runtime_tools name, with the number of
-%% arguments that each of them reads.
+%% arguments that each script reads.
 -module(otp_scripts).
 
 -export([missing/2]).
 
 -type tool() :: dtrace | systemtap.
 
-%% For each script the probes that the tool's listing, with their numbers of arguments, lacks or has with fewer; without
-%% the scripts that lack nothing.
+%% For each script, the probes that the tool's listing, with their numbers of arguments, lacks or has with fewer
+%% arguments. Scripts that lack nothing are left out.
 -spec missing(tool(), Listed :: #{Probe :: atom() => Arguments :: non_neg_integer()}) ->
           [{Script :: string(), [Probe :: atom()]}].
 missing(Tool, Listed) ->

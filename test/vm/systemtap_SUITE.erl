@@ -1,11 +1,8 @@
-%% `make check-vm`: SystemTap's scripts and tapset, in a virtual machine, since SystemTap requires a kernel that
-%% loads its modules.
+%% `make check-vm`: SystemTap's scripts and tapset, in a virtual machine, because SystemTap requires a kernel that loads
+%% its modules.
 -module(systemtap_SUITE).
 
--include_lib("stdlib/include/assert.hrl").
-
--compile(export_all).
--compile(nowarn_export_all).
+-include("../support/suite.hrl").
 
 suite() ->
     [{timetrap, {minutes, 45}}].
@@ -25,7 +22,7 @@ marks_are_listed(Config) ->
                             [global, {capture, all_but_first, binary}]),
     ?assertEqual(lists:sort(catalogue_SUITE:usdt_names()), lists:sort(lists:append(Marks))).
 
-%% Each probe with its fields as variables, of the right type.
+%% Each probe is listed with its fields as variables of the right type.
 tapset_is_listed(Config) ->
     Listed = maps:from_list([{hd(binary:split(Line, <<" ">>)), Line}
                              || Line <- binary:split(vm:read("probes", Config), <<"\n">>, [global, trim_all])]),

@@ -1,4 +1,4 @@
-%% SystemTap in the virtual machine: how each script of priv/systemtap/scripts is run, and what its lines have to be.
+%% SystemTap in the virtual machine: how to run each script of priv/systemtap/scripts, and the expected lines.
 -module(systemtap_guest).
 
 -behaviour(guest).
@@ -27,7 +27,7 @@ scripts() ->
 
 others() -> [].
 
-%% As root or, as docs/systemtap.md has it, as a member of stapusr: a module that root has installed.
+%% Runs as root or, as docs/systemtap.md describes, as a member of stapusr with a module that root has installed.
 command(messages_as_stapusr) ->
     {"setpriv", ["--reuid=nobody", "--regid=nogroup", "--groups=stapusr", "staprun", "-x", os:getpid(), "messages"]};
 command(Script) ->
@@ -36,7 +36,7 @@ command(Script) ->
 %% build_guest makes each script print this when its handlers run.
 listening(Line) -> Line =:= <<"listening">>.
 
-%% -- What the scripts printed -----------------------------------------------------------------
+%% -- Lines of the scripts ---------------------------------------------------------------------
 
 check(spawn_exit, Lines, {Parent, Children}) ->
     [begin
@@ -69,7 +69,7 @@ check(bif_latency, [Header | Lines], _) ->
                                || {Kind, Mfa} <- [{"BIF", "erlang:md5/1"}, {"BIF", "lists:reverse/2"},
                                                   {"NIF", "prim_file:get_cwd_nif/0"}]])),
     ?assertEqual(3, length(Lines));
-%% Each line comes back before the next one is written, so each is an input of its own.
+%% Each line comes back before the next one is written, so each is a separate input.
 check(ports, Lines, {Pid, _, Count, Bytes}) ->
     ?assertEqual([<<"  opens   exits  inputs  name">>,
                   iolist_to_binary(io_lib:format("~7b ~7b ~7b  cat", [1, 1, Count])),

@@ -11,7 +11,7 @@
                   "erlang-base erlang-dev kmod busybox-static").
 -define(BOOT_S, 1800).
 
-%% For init_per_suite. The later suites get what the first one got.
+%% For init_per_suite. Later suites get the result of the first one.
 boot(Config) ->
     case persistent_term:get(?MODULE, undefined) of
         undefined ->
@@ -32,7 +32,7 @@ prepare(Config) ->
                           orelse Missing =/= [] andalso lists:join(", ", Missing) ++ " not installed", Config),
     install().
 
-%% An archive that can't be reached does not fail the suites, even in CI.
+%% If the archive can't be reached, the suites do not fail, not even in CI.
 install() ->
     case tool("debian ~s install ~s", [?RELEASE, ?PACKAGES]) of
         {0, _} -> run();
@@ -52,7 +52,7 @@ run() ->
         _ -> {fail, {virtual_machine, Status}}
     end.
 
-%% What the guest says of a script or another check.
+%% The guest's result for a script or another check.
 result(Tool, Name, Config) ->
     {ok, Results} = file:consult(filename:join(?config(folder, Config), "dyntrace/vm/results")),
     ?assertEqual(ok, proplists:get_value({Tool, Name}, Results)).

@@ -1,24 +1,29 @@
 /*
- * The driver: for whom an event is, and who hears of a moment.
+ * The driver: dispatches events to entities and parts, and defines the subscribers of each hook.
  *
- *     event -> entity or part -> moments -> other parts
+ *     event -> entity or part -> hooks -> other parts
  */
 #include "model/model.h"
 
 #include <string.h>
 
-#include "model/entities/lives.h"
-#include "model/entities/names.h"
+#include "model/entities/life_cycle.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
-#include "model/parts/calls.h"
-#include "model/parts/held.h"
+#include "model/parts/function_calls.h"
+#include "model/parts/held_events.h"
 #include "model/parts/instants.h"
-#include "model/parts/messages/messages.h"
+#include "model/parts/messages/deliveries.h"
+#include "model/parts/messages/early_deliveries.h"
+#include "model/parts/messages/in_flight.h"
+#include "model/parts/messages/sends.h"
+#include "model/parts/messages/tokens.h"
 #include "model/parts/scheduling.h"
 #include "model/parts/server_calls/server_calls.h"
 #include "model/parts/spans.h"
+#include "reading/reader.h"
 
 struct dt_model {
     struct world *world;
@@ -26,32 +31,41 @@ struct dt_model {
     bool is_ended;
 };
 
-/* -- Moments ------------------------------------------------------------------------ */
+/* -- Hooks -------------------------------------------------------------------------- */
 
-/* The order of each list is that in which sinks are told. A process that exits stops to run before
-   its calls end, then its spans, then calls of servers with it: so each picture nests. What is held
-   may be the return of a call or a message to a server, so it comes before all that ends these. */
-static const struct dt_moments moments = {
-    /* Entities first: the parts build on them. */
+/* Messages in flight may have been delivered during the loss. */
+static void messages_lost(struct node *node, int64_t begin) {
+    (void)begin;
+    dt_early_end(node);
+    dt_in_flight_drop_all(node);
+}
+
+/* The order of each list is the order in which sinks receive events. When a process exits, its run
+   ends first, then its calls, its spans, and server calls with it, so that they nest in the output.
+   A held event may be the return of a call or a message to a server, so it is released before these
+   end. */
+static const struct dt_hooks hooks = {
+    /* Entities first, because the parts depend on them. */
     .node_new = {dt_schedulers_new, dt_peers_new, dt_registered_new, dt_processes_new, dt_held_new,
                  dt_scheduling_new, dt_calls_new, dt_spans_new, dt_server_calls_new,
-                 dt_messages_new},
-    .node_free = {dt_messages_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
+                 dt_in_flight_new, dt_early_new, dt_tokens_new, dt_sends_new, dt_deliveries_new},
+    .node_free = {dt_deliveries_free, dt_sends_free, dt_tokens_free, dt_early_free,
+                  dt_in_flight_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
                   dt_scheduling_free, dt_held_free, dt_processes_free, dt_registered_free,
                   dt_peers_free, dt_schedulers_free},
-    .lost = {dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, dt_messages_lost},
-    .late = {dt_held_late, dt_messages_late},
+    .lost = {dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, messages_lost},
+    .late = {dt_held_late, dt_sends_late, dt_early_late},
     .ending = {dt_held_end},
-    .end = {dt_server_calls_end, dt_spans_end, dt_messages_end},
+    .end = {dt_server_calls_end, dt_spans_end, dt_early_end, dt_in_flight_drop_all},
 
     .process_new = {dt_scheduling_process},
     .process_free = {dt_scheduling_leave},
     .leaving = {dt_release},
     .exited = {dt_scheduling_exited, dt_calls_exited, dt_spans_exited, dt_server_calls_exited},
-    /* Calls of servers stay: their processes may be told of late. */
+    /* Server calls stay: late events of their processes may follow. */
     .cut = {dt_scheduling_cut, dt_calls_cut, dt_spans_cut},
 
-    .scheduled = {dt_messages_scheduled, dt_server_calls_scheduled, dt_calls_scheduled},
+    .scheduled = {dt_deliveries_infer, dt_server_calls_scheduled, dt_calls_scheduled},
     .arrived = {dt_scheduling_arrived},
     .timed_out = {dt_server_calls_timed_out},
     .sent = {dt_server_calls_sent},
@@ -62,33 +76,49 @@ static const struct dt_moments moments = {
 
 typedef void handler(struct node *, const struct dt_recorded *);
 
-/* In a pause of the budget nothing is traced. */
+/* While tracing is paused to stay within the budget, all events are lost. */
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
-        DT_MOMENT(node->world, lost, node, node->traced);
+        DT_RUN_HOOKS(node->world, lost, node, node->traced);
+    dt_instants_event(node, event);
 }
 
-/* What an event changes, and whether a pause of the budget ends it: what others than the VM's
-   tracer tell goes on. */
-enum teller { VM, OTHERS };
+static void shown_process_event(struct node *node, const struct dt_recorded *event) {
+    dt_process_event(node, event);
+    dt_instants_event(node, event);
+}
+
+static void sample(struct node *node, const struct dt_recorded *event) {
+    dt_scheduling_event(node, event);
+    dt_instants_sample(node, event);
+}
+
+/* Events that no output shows. */
+static void ignore(struct node *node, const struct dt_recorded *event) {
+    (void)node, (void)event;
+}
+
+/* The handler of an event, and its source: a pause of the budget affects only events of the VM's
+   tracer. A probe without a row has no meaning of its own: its events are general instants. */
+enum reporter { VM, OTHERS };
 
 static const struct handling {
     handler *handle;
-    enum teller teller;
+    enum reporter reporter;
 } handlings[DT_PROBES] = {
     [DT_process_spawn] = {dt_process_event, VM},
     [DT_process_exit] = {dt_process_event, VM},
-    [DT_process_register] = {dt_process_event, VM},
-    [DT_process_link] = {dt_process_event, VM},
+    [DT_process_register] = {shown_process_event, VM},
+    [DT_process_link] = {shown_process_event, VM},
     [DT_process_identity] = {dt_process_event, OTHERS},
     [DT_port_open] = {dt_process_event, VM},
     [DT_port_exit] = {dt_process_event, VM},
-    [DT_port_link] = {dt_process_event, VM},
+    [DT_port_link] = {shown_process_event, VM},
     [DT_port_identity] = {dt_process_event, OTHERS},
     [DT_node_identity] = {dt_process_event, OTHERS},
     [DT_process_scheduled] = {dt_scheduling_event, VM},
     [DT_port_scheduled] = {dt_scheduling_event, VM},
-    [DT_process_sample] = {dt_scheduling_event, OTHERS},
+    [DT_process_sample] = {sample, OTHERS},
     [DT_gc_minor_start] = {dt_scheduling_event, VM},
     [DT_gc_minor_end] = {dt_scheduling_event, VM},
     [DT_gc_major_start] = {dt_scheduling_event, VM},
@@ -99,61 +129,105 @@ static const struct handling {
     [DT_function_arguments] = {dt_calls_event, VM},
     [DT_function_value] = {dt_calls_event, VM},
     [DT_function_reason] = {dt_calls_event, VM},
-    [DT_message_send] = {dt_messages_event, VM},
-    [DT_message_receive] = {dt_messages_event, VM},
-    [DT_message_delivery] = {dt_messages_event, VM},
-    [DT_seq_trace_send] = {dt_messages_event, OTHERS},
-    [DT_seq_trace_receive] = {dt_messages_event, OTHERS},
+    [DT_message_send] = {dt_message_send, VM},
+    [DT_message_receive] = {dt_message_receive, VM},
+    [DT_message_delivery] = {dt_message_delivery, VM},
+    [DT_seq_trace_send] = {dt_seq_trace_send, OTHERS},
+    [DT_seq_trace_receive] = {dt_seq_trace_receive, OTHERS},
     [DT_user_span_start] = {dt_spans_event, OTHERS},
     [DT_user_span_stop] = {dt_spans_event, OTHERS},
     [DT_withheld] = {withheld, OTHERS},
+    [DT_vm_counter] = {dt_instants_counter, OTHERS},
+    [DT_vm_long_gc] = {dt_instants_event, OTHERS},
+    [DT_vm_long_schedule] = {dt_instants_event, OTHERS},
+    [DT_vm_large_heap] = {dt_instants_event, OTHERS},
+    [DT_vm_busy_port] = {dt_instants_event, OTHERS},
+    [DT_vm_busy_dist_port] = {dt_instants_event, OTHERS},
+    [DT_vm_long_message_queue] = {dt_instants_event, OTHERS},
+    [DT_node_up] = {dt_instants_event, OTHERS},
+    [DT_node_down] = {dt_instants_event, OTHERS},
+    [DT_log] = {dt_instants_event, OTHERS},
+    [DT_user_mark] = {dt_instants_event, OTHERS},
+    [DT_user_trace_s1] = {dt_instants_event, OTHERS},
+    [DT_user_trace_i4s4] = {dt_instants_event, OTHERS},
+    [DT_user_trace_n] = {dt_instants_event, OTHERS},
+    [DT_seq_trace_print] = {dt_instants_event, OTHERS},
+    [DT_driver_output] = {dt_instants_event, OTHERS},
+    [DT_driver_outputv] = {dt_instants_event, OTHERS},
+    [DT_driver_init] = {dt_instants_event, OTHERS},
+    [DT_driver_finish] = {dt_instants_event, OTHERS},
+    [DT_file_call] = {ignore, OTHERS},
+    [DT_file_return] = {ignore, OTHERS},
+    [DT_dump_start] = {ignore, OTHERS},
+    [DT_dump_end] = {ignore, OTHERS},
+    [DT_driver_start] = {ignore, OTHERS},
+    [DT_driver_ready_input] = {ignore, OTHERS},
+    [DT_driver_ready_output] = {ignore, OTHERS},
+    [DT_driver_timeout] = {ignore, OTHERS},
+    [DT_driver_stop_select] = {ignore, OTHERS},
+    [DT_driver_flush] = {ignore, OTHERS},
+    [DT_driver_stop] = {ignore, OTHERS},
+    [DT_driver_process_exit] = {ignore, OTHERS},
+    [DT_driver_ready_async] = {ignore, OTHERS},
+    [DT_driver_call] = {ignore, OTHERS},
+    [DT_driver_control] = {ignore, OTHERS},
+    [DT_carrier_create] = {ignore, OTHERS},
+    [DT_carrier_destroy] = {ignore, OTHERS},
+    [DT_carrier_pool_put] = {ignore, OTHERS},
+    [DT_carrier_pool_get] = {ignore, OTHERS},
 };
 
-void dt_model_event(struct dt_model *model, const struct dt_recorded *event) {
+static void read_event(void *data, const struct dt_recorded *event) {
     const struct handling *handling = &handlings[event->probe];
+    struct dt_model *model = data;
     struct world *world = model->world;
     struct node *node;
 
-    /* The clocks of two traces may differ a little. */
+    /* The clocks of two traces may differ slightly. */
     if (event->time > world->now)
         world->now = event->time;
     model->events++;
     node = dt_node_of(world, event);
     node->seen.last = world->now;
     node->seen.has_deliveries |= event->has_deliveries;
-    DT_MOMENT(world, late, node, world->now);
+    DT_RUN_HOOKS(world, late, node, world->now);
     if (handling->handle) {
         handling->handle(node, event);
-        if (handling->teller == VM)
+        if (handling->reporter == VM)
             node->traced = world->now;
+    } else {
+        dt_instants_general(node, event);
     }
-    dt_instants_event(node, event);
     dt_processes_forget(node);
 }
 
-void dt_model_skip(struct dt_model *model) {
-    model->skipped++;
+static void skip(void *data) {
+    ((struct dt_model *)data)->skipped++;
 }
 
-void dt_model_losing(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t begin) {
-    dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, begin);
+static void losing(void *data, const struct dt_place *place, int64_t begin) {
+    struct dt_model *model = data;
+
+    dt_nodes_lost(model->world, place, begin);
 }
 
-void dt_model_unsure(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                     int64_t end) {
-    dt_nodes_unsure(model->world, &(struct place){hostname, vpid, trace}, end);
+static void unsure(void *data, const struct dt_place *place, int64_t end) {
+    struct dt_model *model = data;
+
+    dt_nodes_unsure(model->world, place, end);
 }
 
-void dt_model_lost(struct dt_model *model, const char *hostname, int64_t vpid, uint64_t trace,
-                   const struct dt_lost *lost) {
-    struct node *node =
-        dt_nodes_lost(model->world, &(struct place){hostname, vpid, trace}, lost->begin);
-    struct dt_lost told = *lost;
+static void lost(void *data, const struct dt_place *place, const struct dt_lost *lost) {
+    struct dt_model *model = data;
+    struct node *node = dt_nodes_lost(model->world, place, lost->begin);
+    struct dt_lost report = *lost;
 
-    told.node = node ? &node->seen : NULL;
-    DT_TELL(model->world, lost, &told);
+    report.node = node ? &node->seen : NULL;
+    DT_EMIT(model->world, lost, &report);
 }
+
+const struct dt_reads dt_model_reads = {
+    .event = read_event, .skip = skip, .losing = losing, .unsure = unsure, .lost = lost};
 
 bool dt_model_is_nameless(const struct dt_model *model) {
     return model->world->earlier > 0 && model->world->earlier_named == 0;
@@ -172,7 +246,7 @@ uint64_t dt_model_skipped(const struct dt_model *model) {
 struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents) {
     struct dt_model *model = g_new0(struct dt_model, 1);
 
-    model->world = dt_world_new(sink, of_sink, &moments);
+    model->world = dt_world_new(sink, of_sink, &hooks);
     model->world->shows_contents = shows_contents;
     return model;
 }
@@ -181,26 +255,26 @@ void dt_model_end(struct dt_model *model) {
     struct world *world = model->world;
     const GPtrArray *nodes = world->nodes;
 
-    /* What is told of one node may begin or end a call of another one, whose messages may name its
-       processes: so all nodes take each step together. */
+    /* An event of one node may begin or end a call of another node, and messages of that node may
+       refer to its processes. Each step therefore completes for all nodes before the next. */
     for (unsigned i = 0; i < nodes->len; i++)
-        DT_MOMENT(world, ending, nodes->pdata[i]);
+        DT_RUN_HOOKS(world, ending, nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
-        DT_MOMENT(world, end, nodes->pdata[i]);
+        DT_RUN_HOOKS(world, end, nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
         dt_processes_end(nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
-        DT_TELL(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
+        DT_EMIT(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
     model->is_ended = true;
 }
 
 void dt_model_free(struct dt_model *model) {
-    static const struct dt_sink nobody;
+    static const struct dt_sink none;
 
     if (!model)
         return;
     if (!model->is_ended) {
-        model->world->sink = &nobody;
+        model->world->sink = &none;
         dt_model_end(model);
     }
     dt_world_free(model->world);

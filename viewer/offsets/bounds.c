@@ -1,29 +1,29 @@
 /*
- * The bounds are a graph whose edge from A to B is the most that offset(A) - offset(B) may be; the
- * shortest path is the tightest bound. With all shortest paths, the middle between the bounds of
- * each clock against the reference keeps all bounds.
+ * The bounds form a graph: the edge from A to B is the greatest possible value of offset(A) -
+ * offset(B), so the shortest path is the tightest bound. Once all shortest paths are known, the
+ * middle between the bounds of each clock against the reference satisfies all of them.
  *
- * A send may be told late, at most by the time since its sender's event before it; by how much is
- * unknown where there is none. The likely bounds are taken in the order of that time: each if it
- * agrees with what is sure and with those before it. The uncertainty is that of the sure bounds,
- * on a side that has any.
+ * A send may be recorded late, by at most the time since its sender's previous event; without such
+ * an event, the delay is unknown. The likely bounds are tried in the order of that time. Each is
+ * used if it agrees with the sure bounds and with the likely ones before it. The uncertainty is
+ * that of the sure bounds, on each side that has any.
  *
- * A circle below 0 is a contradiction. Among sure bounds, clocks run at different speeds, or were
- * set meanwhile. Then all sure bounds are widened by the least time that resolves it. In a circle
- * of k bounds, one may be too tight by k times as much: so the uncertainty grows by that time for
- * each other clock.
+ * A cycle below 0 is a contradiction. Sure bounds contradict each other if clocks run at different
+ * speeds, or were set meanwhile. Then all sure bounds are widened by the least time that resolves
+ * it. In a cycle of k bounds, a single one may be too tight by k times as much, so the uncertainty
+ * grows by that time for each other clock.
  */
 #include "offsets/bounds.h"
 
 #include <glib.h>
 
 enum {
-    /* The time for all paths is that number cubed. Without offsets, a recording of more clocks is
-       shown as it is. */
+    /* Finding all paths takes the cube of the number of clocks. A recording with more clocks is
+       shown without corrections. */
     CLOCKS_MAX = 64,
 };
 
-/* 146 years. Sums of two do not overflow. */
+/* `most` is 146 years: the sum of two such times does not overflow. */
 static const int64_t none = INT64_MAX, most = INT64_MAX / 2;
 
 struct matrix {
@@ -31,11 +31,11 @@ struct matrix {
     int64_t *at; /* n * n */
 };
 
-/* offset(from) - offset(to) <= ns, if the send was told in time. */
+/* offset(from) - offset(to) <= ns, if the send was recorded in time. */
 struct likely {
     unsigned from, to;
     int64_t ns;
-    int64_t late; /* the most by which it was told late; `unknown` */
+    int64_t late; /* the longest possible delay; `unknown` */
 };
 
 static const int64_t unknown = INT64_MAX;
@@ -46,7 +46,7 @@ struct dt_bounds {
 };
 
 static struct matrix matrix_new(unsigned n) {
-    struct matrix m = {n, g_new(int64_t, (gsize)n * n + 1)};
+    struct matrix m = {n, g_new(int64_t, (size_t)n * n + 1)};
 
     for (unsigned i = 0; i < n * n; i++)
         m.at[i] = i % (n + 1) ? none : 0;
@@ -54,20 +54,20 @@ static struct matrix matrix_new(unsigned n) {
 }
 
 static struct matrix matrix_copy(const struct matrix *m) {
-    return (struct matrix){m->n, g_memdup2(m->at, ((gsize)m->n * m->n + 1) * sizeof *m->at)};
+    return (struct matrix){m->n, g_memdup2(m->at, ((size_t)m->n * m->n + 1) * sizeof *m->at)};
 }
 
 struct dt_bounds *dt_bounds_new(unsigned clocks) {
     struct dt_bounds *b = g_new0(struct dt_bounds, 1);
 
     b->sure = matrix_new(clocks <= CLOCKS_MAX ? clocks : 0);
-    b->likely = g_array_new(FALSE, FALSE, sizeof(struct likely));
+    b->likely = g_array_new(false, false, sizeof(struct likely));
     return b;
 }
 
 void dt_bounds_free(struct dt_bounds *b) {
     g_free(b->sure.at);
-    g_array_free(b->likely, TRUE);
+    g_array_free(b->likely, true);
     g_free(b);
 }
 
@@ -99,7 +99,7 @@ static int64_t sum(int64_t a, int64_t b) {
     return a == none || b == none ? none : CLAMP(a + b, -most, most);
 }
 
-/* False for a contradiction. */
+/* Finds all shortest paths. Returns false for a contradiction. */
 static bool close_paths(const struct matrix *m) {
     for (unsigned over = 0; over < m->n; over++)
         for (unsigned i = 0; i < m->n; i++)
@@ -114,16 +114,17 @@ static bool close_paths(const struct matrix *m) {
     return true;
 }
 
-/* With all bounds wider by so much. */
+/* Whether the given bounds, each widened by `wider`, are free of contradictions. */
 static bool is_consistent(const struct matrix *m, const int64_t *given, int64_t wider) {
     for (unsigned i = 0; i < m->n * m->n; i++)
         m->at[i] = i % (m->n + 1) ? sum(given[i], wider) : 0;
     return close_paths(m);
 }
 
-/* Widens them as far as they contradict each other, and closes the paths. Returns by how much. */
+/* Widens the bounds until they do not contradict each other, and finds all shortest paths. Returns
+   the time by which they were widened. */
 static int64_t make_consistent(const struct matrix *m) {
-    int64_t *given = g_memdup2(m->at, (gsize)m->n * m->n * sizeof *m->at);
+    int64_t *given = g_memdup2(m->at, (size_t)m->n * m->n * sizeof *m->at);
     int64_t low = 0, high = 0; /* too little; enough */
 
     if (!is_consistent(m, given, 0)) {
@@ -138,9 +139,9 @@ static int64_t make_consistent(const struct matrix *m) {
     return high;
 }
 
-/* The least late first, the unknown last; of those, the one that bounds least. The rest makes the
-   order the same each time. */
-static gint compare_likely(gconstpointer a, gconstpointer b) {
+/* The least late first, the unknown last; of those, the one that bounds least. The rest makes
+   the order deterministic. */
+static int compare_likely(const void *a, const void *b) {
     const struct likely *x = a, *y = b;
 
     if (x->late != y->late)
@@ -152,13 +153,13 @@ static gint compare_likely(gconstpointer a, gconstpointer b) {
     return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* False if it contradicts the others, whose paths are closed. */
+/* Returns false if the bound contradicts the others, whose shortest paths are known. */
 static bool agrees(const struct matrix *m, const struct likely *l) {
     return sum(l->ns, *bound(m, l->to, l->from)) >= 0;
 }
 
-/* Closes the paths over this bound. From a clock to which it brings `to` no nearer, it brings
-   nothing nearer. */
+/* Updates the paths that use this bound. If it does not shorten the path from a clock to `to`, it
+   shortens no path from that clock. */
 static void take(const struct matrix *m, const struct likely *l) {
     for (unsigned i = 0; i < m->n; i++) {
         int64_t way = sum(*bound(m, i, l->from), l->ns);
@@ -170,12 +171,12 @@ static void take(const struct matrix *m, const struct likely *l) {
     }
 }
 
-/* The sure bounds, and those of the likely ones that agree. */
+/* The certain bounds, and the likely ones that agree with them. */
 static struct matrix best_bounds(const struct dt_bounds *b) {
     struct matrix best = matrix_copy(&b->sure);
 
     g_array_sort(b->likely, compare_likely);
-    for (guint i = 0; i < b->likely->len; i++) {
+    for (unsigned i = 0; i < b->likely->len; i++) {
         const struct likely *l = &g_array_index(b->likely, struct likely, i);
 
         if (l->ns < *bound(&best, l->from, l->to) && agrees(&best, l))
@@ -184,7 +185,8 @@ static struct matrix best_bounds(const struct dt_bounds *b) {
     return best;
 }
 
-/* What the bounds against the reference allow: at least, at most; `none` of a side without any. */
+/* The range of offsets that the bounds against the reference allow; `none` if a side has no bound.
+ */
 struct range {
     int64_t least, most;
 };
@@ -195,7 +197,7 @@ static struct range range_of(const struct matrix *m, unsigned clock) {
     return (struct range){from == none ? none : -from, to};
 }
 
-/* What is sure, and on a side where nothing is, what is likely. */
+/* The certain range; on a side without a certain bound, the likely one. */
 static struct range certain(const struct range *sure, const struct range *likely) {
     return (struct range){sure->least == none ? likely->least : sure->least,
                           sure->most == none ? likely->most : sure->most};
@@ -207,7 +209,7 @@ static enum dt_clock_known known(const struct range *r) {
     return r->least != none || r->most != none ? DT_CLOCK_ONE_WAY : DT_CLOCK_RECORDED;
 }
 
-/* The middle or, with one bound alone, as it is recorded if that may be. */
+/* The middle of the range. With only one bound, the recorded time if the bound allows it. */
 static int64_t choose(const struct range *r) {
     if (known(r) == DT_CLOCK_BOTH_WAYS)
         return r->least + (r->most - r->least) / 2;
@@ -226,7 +228,8 @@ static int64_t width(const struct range *r) {
     return known(r) == DT_CLOCK_BOTH_WAYS ? r->most - r->least : none;
 }
 
-/* Sets the offsets of clocks that are known so, the surest first: the others follow from it. */
+/* Sets the offsets of the clocks whose offsets are known in this way, the most certain one first,
+   because it narrows the range of the others. */
 static void fix_known(const struct matrix *m, struct dt_clocks *clocks, const struct range *ranges,
                       enum dt_clock_known how) {
     bool fixed[CLOCKS_MAX] = {false};
@@ -247,7 +250,7 @@ static void fix_known(const struct matrix *m, struct dt_clocks *clocks, const st
     }
 }
 
-/* How far the true offset may be from this one. */
+/* The maximum distance of the true offset from this one. */
 static int64_t uncertainty(const struct range *r, int64_t offset) {
     return MIN(MAX(r->most - offset, offset - r->least), most);
 }

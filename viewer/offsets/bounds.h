@@ -1,8 +1,7 @@
 /*
  * Offsets of clocks within bounds on their differences.
  */
-#ifndef DT_VIEWER_OFFSETS_BOUNDS_H
-#define DT_VIEWER_OFFSETS_BOUNDS_H
+#pragma once
 
 #include "reading/clocks.h"
 
@@ -15,5 +14,3 @@ void dt_bounds_add(struct dt_bounds *bounds, unsigned from, unsigned to, int64_t
 /* Sets the clocks' offsets. The clock with the number 0 is the reference. */
 void dt_bounds_solve(struct dt_bounds *bounds, struct dt_clocks *clocks);
 void dt_bounds_free(struct dt_bounds *bounds);
-
-#endif

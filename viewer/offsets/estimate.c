@@ -1,17 +1,16 @@
 /*
  * A message from clock A to clock B bounds their offsets: sent + offset(A) <= delivered +
  * offset(B), so offset(A) - offset(B) <= delivered - sent. The fastest message of each direction
- * bounds most.
+ * gives the tightest bound.
  *
- * Only messages that can't be confused count: of which one was sent and one was delivered in all
- * the recording that have these nodes and this text or, with sequential tracing, this serial. They
- * are looked up at the end, when all nodes have told their names. A message that was delivered
- * later than it could have been does no harm, so those that are taken late, as by
- * seq_trace_receive, may count.
+ * Only unambiguous messages count: exactly one was sent and one delivered in the whole recording
+ * between these nodes with this text or, with sequential tracing, this serial. They are looked up
+ * at the end, when the names of all nodes are known. A delivery that is recorded too late, such as
+ * a seq_trace_receive, does no harm, because it only loosens the bound.
  *
- * A send that is told too late does harm. The runtime calls the tracer when it has given a message
- * for another node to the connection, and the thread may have to wait in between. So the sender's
- * event before this one makes a second bound, which is sure; seq_trace_send comes before the send.
+ * A send that is recorded too late is harmful. The runtime calls the tracer after it has passed the
+ * message for another node to the connection, and the thread may have to wait in between. The
+ * sender's previous event therefore makes a second, safe bound. seq_trace_send precedes the send.
  */
 #include "offsets/estimate.h"
 
@@ -19,27 +18,27 @@
 
 #include "model/entities/peers.h"
 #include "offsets/bounds.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 enum {
-    /* Sends, and as many deliveries; later ones do not count. */
+    /* The maximum number of sends, and of deliveries; later ones are ignored. */
     SAMPLES_MAX = 500000,
 };
 
-/* A message at one of its ends. */
+/* One end of a message: its send or its delivery. */
 struct sample {
-    struct node *node; /* where that was recorded */
-    uint64_t hash;     /* of what both ends tell of it */
+    struct node *node; /* where it was recorded */
+    uint64_t hash;     /* of the data that both ends have */
     int64_t time;
-    int64_t sure; /* of a send: it was not before this; DT_NO_VALUE if nothing tells */
+    int64_t sure; /* of a send: it was not before this time; DT_NO_VALUE if unknown */
     unsigned clock;
     bool is_repeated;
-    uint64_t other; /* the number of the other end's node; 0: it has a name */
+    uint64_t other; /* the number of the other end's node; 0: `name` is its name */
     const char *name;
 };
 
-/* The last event of a process. Those whose hashes begin with the same bits share a place. */
+/* The last event of a process. Processes whose hashes begin with the same bits share an entry. */
 struct last {
     uint64_t process; /* a hash of its node, its pid and the clock */
     int64_t time;
@@ -49,30 +48,30 @@ enum { LAST_BITS = 12 };
 
 struct dt_estimate {
     struct last lasts[1 << LAST_BITS];
-    struct world *world; /* the nodes with their names and numbers alone */
+    struct world *world; /* only the nodes, with their names and numbers */
     GHashTable *sent, *delivered;
     GStringChunk *names;
 };
 
-static guint hash_sample(gconstpointer data) {
+static unsigned hash_sample(const void *data) {
     const struct sample *s = data;
 
-    return (guint)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
+    return (unsigned)(s->hash ^ s->hash >> 32) ^ g_direct_hash(s->node);
 }
 
-static gboolean equal_samples(gconstpointer a, gconstpointer b) {
+static gboolean equal_samples(const void *a, const void *b) {
     const struct sample *x = a, *y = b;
 
     return x->hash == y->hash && x->node == y->node;
 }
 
 struct dt_estimate *dt_estimate_new(void) {
-    static const struct dt_sink nobody;
-    static const struct dt_moments nodes_alone = {.node_new = {dt_peers_new},
-                                                  .node_free = {dt_peers_free}};
+    static const struct dt_sink none;
+    static const struct dt_hooks nodes_alone = {.node_new = {dt_peers_new},
+                                                .node_free = {dt_peers_free}};
     struct dt_estimate *e = g_new0(struct dt_estimate, 1);
 
-    e->world = dt_world_new(&nobody, NULL, &nodes_alone);
+    e->world = dt_world_new(&none, NULL, &nodes_alone);
     e->sent = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->delivered = g_hash_table_new_full(hash_sample, equal_samples, g_free, NULL);
     e->names = g_string_chunk_new(4096);
@@ -91,7 +90,7 @@ void dt_estimate_free(struct dt_estimate *e) {
 
 /* -- Samples ------------------------------------------------------------------------ */
 
-/* With its end, so that of two texts each counts alone. */
+/* Includes the end of the text, so that adjacent texts do not run together. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     return dt_hash_number(dt_hash_text(hash, text), 0xff);
 }
@@ -99,15 +98,15 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 /* `serial` is 0 without sequential tracing. */
 static uint64_t hash_message(const char *text, const char *label, uint64_t serial) {
     uint64_t hash = dt_hash_number(DT_HASH, serial);
-    char key[DT_FAR_KEY];
+    char key[DT_REMOTE_KEY];
 
-    dt_far_key(label, key);
+    dt_remote_key(label, key);
     hash = hash_text(hash, key);
-    dt_far_key(text, key);
+    dt_remote_key(text, key);
     return hash_text(hash, key);
 }
 
-/* Returns the time of the process's event before this one; DT_NO_VALUE if it is not known. */
+/* Returns the time of the process's previous event; DT_NO_VALUE if it is unknown. */
 static int64_t last_event(struct dt_estimate *e, const struct sample *now, const char *pid) {
     uint64_t process =
         hash_text(((uint64_t)(uintptr_t)now->node + now->clock) * 0x9e3779b97f4a7c15, pid);
@@ -134,12 +133,12 @@ static void add(struct dt_estimate *e, GHashTable *samples, const struct sample 
 static void add_sent(struct dt_estimate *e, struct sample sample, const char *to) {
     char *name, *node;
 
-    if (dt_far_name(to, &name, &node)) {
+    if (dt_remote_name(to, &name, &node)) {
         sample.name = node;
         add(e, e->sent, &sample);
         g_free(name);
         g_free(node);
-    } else if (dt_far_number(to, &sample.other) && sample.other) {
+    } else if (dt_remote_number(to, &sample.other) && sample.other) {
         add(e, e->sent, &sample);
     }
 }
@@ -186,7 +185,7 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event) {
     case DT_seq_trace_receive:
         sample.hash = hash_message(f->seq_trace_receive.message, f->seq_trace_receive.label,
                                    f->seq_trace_receive.current + 1);
-        if (dt_far_number(f->seq_trace_receive.from, &sample.other) && sample.other)
+        if (dt_remote_number(f->seq_trace_receive.from, &sample.other) && sample.other)
             add(e, e->delivered, &sample);
         break;
     default:
@@ -203,7 +202,7 @@ static struct node *other(const struct sample *s) {
 void dt_estimate_end(struct dt_estimate *e, struct dt_clocks *clocks) {
     struct dt_bounds *bounds = dt_bounds_new(dt_clocks_count(clocks));
     GHashTableIter i;
-    gpointer of;
+    void *of;
 
     g_hash_table_iter_init(&i, e->sent);
     while (g_hash_table_iter_next(&i, &of, NULL)) {

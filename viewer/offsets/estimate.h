@@ -2,8 +2,7 @@
  * How much clocks differ, from the messages between nodes: no message is delivered before it was
  * sent.
  */
-#ifndef DT_VIEWER_OFFSETS_ESTIMATE_H
-#define DT_VIEWER_OFFSETS_ESTIMATE_H
+#pragma once
 
 #include "reading/clocks.h"
 
@@ -14,5 +13,3 @@ void dt_estimate_event(void *estimate, const struct dt_recorded *event);
 /* Sets the offsets of the clocks. */
 void dt_estimate_end(struct dt_estimate *estimate, struct dt_clocks *clocks);
 void dt_estimate_free(struct dt_estimate *estimate);
-
-#endif

@@ -6,31 +6,31 @@
 
 enum {
     SAMPLES_MOST = 200,
-    /* Beyond these, counters have no chart. */
+    /* Further counters have no chart. */
     COUNTERS_MOST = 64,
     NAME_MOST = 64,
 };
 
-/* Of one counter, or the mean of those of all schedulers. */
+/* Values of one counter, or the mean of a counter over all schedulers. */
 struct series {
     int64_t of[SAMPLES_MOST]; /* DT_NO_VALUE: the sample has none */
-    int64_t before;           /* in the row of this sample, of those before it */
+    int64_t before;           /* value of this row from earlier samples */
     int64_t sum, added;       /* of this sample */
     uint64_t sample;
 };
 
-/* Of one node. */
+/* The samples of one node. */
 struct sampled {
     int64_t times[SAMPLES_MOST];
     unsigned rows;
-    unsigned per_row; /* samples that are one */
+    unsigned per_row; /* samples per row */
     uint64_t samples;
-    char *first; /* the counter that a sample begins with */
+    char *first; /* the first counter of a sample */
     GHashTable *series;
 };
 
 struct dt_page_counters {
-    GPtrArray *nodes; /* struct sampled, by the node's number; NULL: it has none */
+    GPtrArray *nodes; /* struct sampled, by node number; NULL: no samples */
 };
 
 static void sampled_free(void *data) {
@@ -53,7 +53,7 @@ struct dt_page_counters *dt_page_counters_new(void) {
 void dt_page_counters_free(struct dt_page_counters *counters) {
     if (!counters)
         return;
-    g_ptr_array_free(counters->nodes, TRUE);
+    g_ptr_array_free(counters->nodes, true);
     g_free(counters);
 }
 
@@ -88,8 +88,7 @@ static struct series *series_of(const struct sampled *node, const char *name) {
     return series;
 }
 
-/* Two rows become one: of a total, which only grows, the later value; of a level, the higher one.
- */
+/* Merges pairs of rows by their maximum: for a total, which only grows, that is the later value. */
 static void halve(struct sampled *node) {
     GHashTableIter iter;
     void *of;
@@ -118,8 +117,8 @@ static void begin_sample(struct sampled *node, int64_t time) {
     node->times[node->rows - 1] = time;
 }
 
-/* "scheduler_utilization_3" is one of many. Returns the length of the name that they share; 0: the
-   counter has no chart, being one queue of many whose sum is a counter, too. */
+/* The length of the name without a scheduler's number: "scheduler_utilization_3" is one of many. 0:
+   the counter has no chart, because it is one of several run queues and their sum is a counter. */
 static size_t shared_name(const char *name) {
     size_t size = strlen(name), digits = 0;
 
@@ -130,9 +129,9 @@ static size_t shared_name(const char *name) {
     return g_str_has_prefix(name, "run_queue_") ? 0 : size - digits - 1;
 }
 
-static void counter(void *s, struct dt_node *of, const char *name, const char *unit, int64_t value,
-                    int64_t time) {
-    struct sampled *node = node_of(s, of->number, name);
+static void counter(void *data, struct dt_node *of, const char *name, const char *unit,
+                    int64_t value, int64_t time) {
+    struct sampled *node = node_of(data, of->number, name);
     size_t size = MIN(shared_name(name), NAME_MOST);
     g_autofree char *shared = g_strndup(name, size);
     struct series *series = size > 0 ? series_of(node, shared) : NULL;
@@ -154,7 +153,7 @@ static void counter(void *s, struct dt_node *of, const char *name, const char *u
     *row = MAX(series->before, series->sum / series->added);
 }
 
-const struct dt_sink dt_page_counters_collects = {.counter = counter};
+const struct dt_sink dt_page_counters_collector = {.counter = counter};
 
 /* -- Writing ------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 #include "page/folds.h"
 
-#include "shared/kinds.h"
+#include "shared/process_kinds.h"
 #include "shared/texts.h"
 
 struct dt_page_folds {
@@ -15,7 +15,7 @@ static void fold_free(void *data) {
     struct dt_page_fold *fold = data;
 
     dt_page_lane_unref(fold->lane);
-    g_ptr_array_free(fold->unfolds, TRUE);
+    g_ptr_array_free(fold->unfolds, true);
     g_free(fold->name);
     g_free(fold->initial);
     g_free(fold);
@@ -69,7 +69,7 @@ static int by_interest(const void *a, const void *b) {
         return one->has_crashed ? -1 : 1;
     if (one->run_ns != other->run_ns)
         return dt_compare(other->run_ns, one->run_ns);
-    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
+    return dt_compare((int64_t)one->actor->number, (int64_t)other->actor->number);
 }
 
 void dt_page_fold_limit(struct dt_page_fold *fold, unsigned most) {
@@ -77,7 +77,7 @@ void dt_page_fold_limit(struct dt_page_fold *fold, unsigned most) {
         return;
     g_ptr_array_sort(fold->unfolds, by_interest);
     for (unsigned n = most; n < fold->unfolds->len; n++)
-        /* It may be referred to, for its names. */
+        /* Messages may still refer to the lane, for its names. */
         dt_page_lane_drop_intervals(g_ptr_array_index(fold->unfolds, n));
     g_ptr_array_set_size(fold->unfolds, (int)most);
 }
@@ -97,17 +97,17 @@ void dt_page_folds_apply(GPtrArray *lanes) {
             continue;
         }
         if (!fold->lane) {
-            fold->lane = dt_page_lane_new(lane->who);
+            fold->lane = dt_page_lane_new(lane->actor);
             fold->lane->fold = fold;
         }
-        /* It is in the array, unless it is new or has been too dull for it. */
+        /* The fold's lane is already in the array, unless it is new or forget_dull dropped it. */
         if (fold->lane->references == 1)
             g_ptr_array_index(lanes, to++) = dt_page_lane_ref(fold->lane);
         g_hash_table_add(changed, fold);
         dt_page_lane_take(fold->lane, lane);
         g_ptr_array_add(fold->unfolds, lane);
     }
-    /* The array frees what is cut off, which has been moved. */
+    /* These lanes have moved: set_size must not free them. */
     for (unsigned n = to; n < lanes->len; n++)
         g_ptr_array_index(lanes, n) = NULL;
     g_ptr_array_set_size(lanes, (int)to);

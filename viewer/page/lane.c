@@ -2,10 +2,10 @@
 
 #include "shared/texts.h"
 
-struct dt_page_lane *dt_page_lane_new(struct dt_who *who) {
+struct dt_page_lane *dt_page_lane_new(struct dt_actor *actor) {
     struct dt_page_lane *lane = g_new0(struct dt_page_lane, 1);
 
-    lane->who = dt_who_keep(who);
+    lane->actor = dt_actor_keep(actor);
     lane->references = 1;
     lane->index = -1;
     return lane;
@@ -21,7 +21,7 @@ void dt_page_lane_unref(struct dt_page_lane *lane) {
     if (!lane || --lane->references > 0)
         return;
     dt_page_lane_drop_intervals(lane);
-    dt_who_drop(lane->who);
+    dt_actor_drop(lane->actor);
     g_free(lane);
 }
 
@@ -49,21 +49,21 @@ void dt_page_lane_add(struct dt_page_lane *lane, const struct dt_interval *inter
         lane->runnable_ns += interval->end - interval->begin;
     lane->intervals_seen++;
     if (!lane->intervals)
-        lane->intervals = g_array_new(FALSE, FALSE, sizeof added);
+        lane->intervals = g_array_new(false, false, sizeof added);
     g_array_append_val(lane->intervals, added);
 }
 
 /* -- Merging ------------------------------------------------------------------------------ */
 
-/* The last one is longer than the time since the epoch: all become one. */
+/* The last level is longer than the time since the epoch, so it merges all intervals into one. */
 enum { LEVELS = 53 };
 
 static unsigned bits(uint64_t number) {
     return number ? (unsigned)(64 - __builtin_clzll(number)) : 0;
 }
 
-/* The finest level at which two neighbours become one. Slots of a level lie within those of the
-   next, so what was merged before makes no difference. */
+/* The finest level that merges two neighbours. The slots of a level nest within those of the next,
+   so the result does not depend on earlier merges. */
 static unsigned level_of(const struct dt_page_interval *of, const struct dt_page_interval *next) {
     int64_t longest = MAX(of->end - of->begin, next->end - next->begin);
     uint64_t length = (uint64_t)MAX(longest, next->begin - of->end) / 1000;
@@ -72,7 +72,7 @@ static unsigned level_of(const struct dt_page_interval *of, const struct dt_page
     return MIN(MAX(bits(length), bits(slots)), LEVELS - 1);
 }
 
-/* How many intervals from `from` on become one. */
+/* The number of intervals, starting at `from`, that become one. */
 static unsigned run_of_short(const GArray *all, unsigned from, unsigned level) {
     const struct dt_page_interval *of = &g_array_index(all, struct dt_page_interval, from);
     unsigned n = from + 1;
@@ -128,7 +128,7 @@ void dt_page_lane_limit(struct dt_page_lane *lane, unsigned most) {
     merge(lane, level);
 }
 
-/* -- Several as one ------------------------------------------------------------------------ */
+/* -- Combining lanes ----------------------------------------------------------------------- */
 
 void dt_page_lane_take(struct dt_page_lane *lane, const struct dt_page_lane *other) {
     lane->run_ns += other->run_ns;
@@ -140,11 +140,11 @@ void dt_page_lane_take(struct dt_page_lane *lane, const struct dt_page_lane *oth
     if (!other->intervals)
         return;
     if (!lane->intervals)
-        lane->intervals = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+        lane->intervals = g_array_new(false, false, sizeof(struct dt_page_interval));
     g_array_append_vals(lane->intervals, other->intervals->data, other->intervals->len);
 }
 
-/* From the busiest on: a state hides those after it. */
+/* Ranks of states, the busiest first. A state hides those of higher rank numbers. */
 enum { RANKS = 4 };
 
 static unsigned rank_of(const struct dt_page_interval *of) {
@@ -161,10 +161,10 @@ static int by_begin(const void *a, const void *b) {
     return dt_compare(one->begin, other->begin);
 }
 
-/* Of two parts that are sorted. */
+/* Merges two sorted arrays. */
 static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
                         const struct dt_page_interval *other, unsigned others) {
-    GArray *all = g_array_sized_new(FALSE, FALSE, sizeof *one, ones + others);
+    GArray *all = g_array_sized_new(false, false, sizeof *one, ones + others);
 
     while (ones > 0 && others > 0) {
         if (one->begin <= other->begin) {
@@ -180,10 +180,10 @@ static GArray *in_order(const struct dt_page_interval *one, unsigned ones,
     return all;
 }
 
-/* A fold's intervals are many, and sorted but for those added last. */
+/* A fold has many intervals, and all but the last additions are sorted already. */
 static GArray *sorted(GArray *all) {
     const struct dt_page_interval *of = (void *)all->data;
-    g_autoptr(GArray) rest = g_array_new(FALSE, FALSE, sizeof *of);
+    g_autoptr(GArray) rest = g_array_new(false, false, sizeof *of);
     unsigned n = MIN(all->len, 1);
 
     while (n < all->len && of[n - 1].begin <= of[n].begin)
@@ -193,7 +193,8 @@ static GArray *sorted(GArray *all) {
     return in_order(of, n, (void *)rest->data, rest->len);
 }
 
-/* Those parts of an interval that `above` leaves free. `at` is where to look from: it rises. */
+/* Adds the parts of an interval that `above` does not cover. `at` is where the search starts; it
+   only increases. */
 static void add_free(GArray *to, struct dt_page_interval part, const GArray *above, unsigned *at) {
     const int64_t end = part.end;
     unsigned n;
@@ -222,10 +223,10 @@ void dt_page_lane_flatten(struct dt_page_lane *lane) {
     if (!lane->intervals)
         return;
     all = sorted(lane->intervals);
-    g_array_free(lane->intervals, TRUE);
-    flat = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+    g_array_free(lane->intervals, true);
+    flat = g_array_new(false, false, sizeof(struct dt_page_interval));
     for (unsigned rank = 0; rank < RANKS; rank++) {
-        g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(struct dt_page_interval));
+        g_autoptr(GArray) parts = g_array_new(false, false, sizeof(struct dt_page_interval));
         g_autoptr(GArray) above = flat;
         int64_t free = INT64_MIN;
         unsigned at = 0;
@@ -246,6 +247,6 @@ void dt_page_lane_flatten(struct dt_page_lane *lane) {
 
 void dt_page_lane_drop_intervals(struct dt_page_lane *lane) {
     if (lane->intervals)
-        g_array_free(lane->intervals, TRUE);
+        g_array_free(lane->intervals, true);
     lane->intervals = NULL;
 }

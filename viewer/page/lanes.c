@@ -4,31 +4,31 @@
 #include "shared/texts.h"
 
 enum {
-    /* Intervals in memory, as a multiple of those in the page: which processes are interesting is
-       known only at the end. */
+    /* Intervals in memory, as a multiple of those in the page, because only the end shows which
+       processes are interesting. */
     IN_MEMORY = 8,
-    /* So many times as many as there are rows are kept of those that are gone. */
+    /* Lanes of gone processes that are kept, as a multiple of the number of rows. */
     GONE = 2,
-    /* In memory, this part of the room is for lanes that look interesting now. */
+    /* The share of the memory for lanes that look interesting so far. */
     INTERESTING_PERCENT = 75,
-    /* This part of the page's intervals is for rows that a reader unfolds. */
+    /* One part in this many of the page's intervals is for rows that a reader unfolds. */
     UNFOLDED_PART = 4,
 };
 
 struct dt_page_lanes {
-    struct dt_whos *whos;
-    GHashTable *live; /* each lane of a live process */
+    struct dt_actors *actors;
+    GHashTable *live; /* the lanes of live processes */
     GPtrArray *gone;  /* lanes of processes that are gone, and of folds */
     struct dt_page_folds *folds;
-    GPtrArray *unfolded; /* at the end: lanes of folds, referred to by these */
+    GPtrArray *unfolded; /* at the end: lanes that folds own */
     unsigned processes, intervals;
     uint64_t seen;
 
     size_t stored;      /* intervals of all lanes */
-    size_t most_stored; /* then lanes are merged */
+    size_t most_stored; /* above it, lanes are merged */
     int64_t begin, end; /* of all intervals */
 
-    int64_t run_ns, runnable_ns; /* of all */
+    int64_t run_ns, runnable_ns; /* of all lanes */
     uint64_t messages;
 };
 
@@ -36,11 +36,11 @@ static void unref(void *lane) {
     dt_page_lane_unref(lane);
 }
 
-struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes,
+struct dt_page_lanes *dt_page_lanes_new(struct dt_actors *actors, unsigned processes,
                                         unsigned intervals) {
     struct dt_page_lanes *lanes = g_new0(struct dt_page_lanes, 1);
 
-    lanes->whos = whos;
+    lanes->actors = actors;
     lanes->live = g_hash_table_new_full(NULL, NULL, unref, NULL);
     lanes->gone = g_ptr_array_new_with_free_func(unref);
     lanes->folds = dt_page_folds_new();
@@ -57,21 +57,21 @@ void dt_page_lanes_free(struct dt_page_lanes *lanes) {
     if (!lanes)
         return;
     g_hash_table_destroy(lanes->live);
-    g_ptr_array_free(lanes->gone, TRUE);
+    g_ptr_array_free(lanes->gone, true);
     dt_page_folds_free(lanes->folds);
-    g_ptr_array_free(lanes->unfolded, TRUE);
+    g_ptr_array_free(lanes->unfolded, true);
     g_free(lanes);
 }
 
 struct dt_page_lane *dt_page_lanes_of(struct dt_page_lanes *lanes, struct dt_process *process) {
-    struct dt_who *who = dt_who_of(lanes->whos, process);
+    struct dt_actor *actor = dt_actor_of(lanes->actors, process);
 
-    if (!who || who->of_sink)
-        return who ? who->of_sink : NULL;
-    who->of_sink = dt_page_lane_new(who);
-    g_hash_table_add(lanes->live, who->of_sink);
-    lanes->seen += who->kind != DT_FOREIGN;
-    return who->of_sink;
+    if (!actor || actor->of_sink)
+        return actor ? actor->of_sink : NULL;
+    actor->of_sink = dt_page_lane_new(actor);
+    g_hash_table_add(lanes->live, actor->of_sink);
+    lanes->seen += actor->kind != DT_FOREIGN;
+    return actor->of_sink;
 }
 
 /* -- How interesting a lane is ------------------------------------------------------- */
@@ -85,8 +85,8 @@ static void score(const struct dt_page_lanes *lanes, struct dt_page_lane *lane) 
                   part((double)lane->runnable_ns, (double)lanes->runnable_ns) / 4 +
                   part((double)lane->messages, (double)lanes->messages) / 2 +
                   (lane->has_crashed ? 0.02 : 0);
-    /* Processes of other nodes have no intervals to look at. */
-    if (lane->who->kind == DT_FOREIGN)
+    /* Processes of other nodes have no intervals. */
+    if (lane->actor->kind == DT_FOREIGN)
         lane->score = -1;
 }
 
@@ -96,10 +96,10 @@ static int by_score(const void *a, const void *b) {
 
     if (one->score != other->score)
         return one->score < other->score ? 1 : -1;
-    return dt_compare((int64_t)one->who->number, (int64_t)other->who->number);
+    return dt_compare((int64_t)one->actor->number, (int64_t)other->actor->number);
 }
 
-/* Puts those first that look interesting now. */
+/* Sorts the most interesting lanes first, as of now. */
 static void rank(const struct dt_page_lanes *lanes, GPtrArray *of) {
     for (unsigned n = 0; n < of->len; n++)
         score(lanes, g_ptr_array_index(of, n));
@@ -128,7 +128,7 @@ static void forget_dull(struct dt_page_lanes *lanes) {
     for (unsigned n = most; n < lanes->gone->len; n++) {
         struct dt_page_lane *lane = g_ptr_array_index(lanes->gone, n);
 
-        /* It may be referred to, for its names. */
+        /* Messages may still refer to the lane, for its names. */
         dt_page_lane_drop_intervals(lane);
         if (dt_page_is_fold(lane))
             dt_page_fold_limit(lane->fold, 0);
@@ -147,8 +147,8 @@ static int by_size(const void *a, const void *b) {
     return dt_compare(dt_page_lane_size(one), dt_page_lane_size(other));
 }
 
-/* Gives each lane the same share of the room; what some do not need is for those that need more.
-   So a lane of very many intervals is merged before any that has few. Returns what is left. */
+/* Gives each lane an equal share of `room`; the unused parts go to the lanes that need more. So a
+   lane with very many intervals is merged before one with few. Returns the unused rest. */
 static size_t share(void *const *of, unsigned size, size_t room) {
     g_autoptr(GPtrArray) lanes = g_ptr_array_sized_new(size);
 
@@ -169,8 +169,9 @@ static void add_unfolded(GPtrArray *to, const struct dt_page_lane *lane) {
         g_ptr_array_add(to, g_ptr_array_index(lane->fold->unfolds, n));
 }
 
-/* Until half of the room is free. What can't be merged raises the limit: it is live state. Most of
-   the room is for as many lanes as the page may show, since the others probably have no row. */
+/* Merges until half of the room is free. Live state that cannot be merged raises the limit. Most of
+   the room goes to as many lanes as the page may show, because the others will probably have no
+   row. */
 static void merge_all(struct dt_page_lanes *lanes) {
     g_autoptr(GPtrArray) all = g_ptr_array_new(), others = g_ptr_array_new();
     size_t before = lanes->stored, room = lanes->most_stored / 2;
@@ -225,12 +226,12 @@ void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *in
 }
 
 void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process) {
-    struct dt_who *who = process->of_sink;
-    struct dt_page_lane *lane = who ? who->of_sink : NULL;
+    struct dt_actor *actor = process->of_sink;
+    struct dt_page_lane *lane = actor ? actor->of_sink : NULL;
 
     if (!lane)
         return;
-    who->of_sink = NULL;
+    actor->of_sink = NULL;
     g_hash_table_steal(lanes->live, lane);
     g_ptr_array_add(lanes->gone, lane);
     lanes->messages += lane->messages;
@@ -241,12 +242,12 @@ void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process)
 
 /* -- The rows --------------------------------------------------------------------------- */
 
-/* Lists and merges the lanes that a reader may unfold. Returns what is left of the room. */
+/* Lists and merges the lanes that a reader may unfold. Returns the unused part of `room`. */
 static size_t share_unfolded(GPtrArray *unfolded, const GPtrArray *rows, unsigned room) {
     for (unsigned n = 0; n < rows->len; n++) {
         const struct dt_page_lane *lane = g_ptr_array_index(rows, n);
 
-        /* Each has an interval. */
+        /* Each has at least one interval. */
         if (dt_page_is_fold(lane))
             dt_page_fold_limit(lane->fold, room - unfolded->len);
         add_unfolded(unfolded, lane);
@@ -257,7 +258,8 @@ static size_t share_unfolded(GPtrArray *unfolded, const GPtrArray *rows, unsigne
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes) {
     unsigned for_unfolded = lanes->intervals / UNFOLDED_PART;
     unsigned for_rows = lanes->intervals - for_unfolded;
-    /* Each row has an interval. */
+
+    /* Each row has at least one interval. */
     unsigned most = MIN(lanes->processes, for_rows);
     GPtrArray *rows = lanes->gone;
 

@@ -1,29 +1,26 @@
-/* All lanes: those of live processes, and of those that are gone the most interesting. */
-#ifndef DT_VIEWER_PAGE_LANES_H
-#define DT_VIEWER_PAGE_LANES_H
+/* All lanes: those of live processes, and the most interesting of those that are gone. */
+#pragma once
 
 #include "page/lane.h"
 
 struct dt_page_lanes;
 
-/* `whos` lives longer. */
-struct dt_page_lanes *dt_page_lanes_new(struct dt_whos *whos, unsigned processes,
+/* `actors` has to outlive the result. */
+struct dt_page_lanes *dt_page_lanes_new(struct dt_actors *actors, unsigned processes,
                                         unsigned intervals);
 void dt_page_lanes_free(struct dt_page_lanes *lanes);
 
-/* The lane of a process; NULL of NULL. */
+/* The lane of a process; NULL for NULL. */
 struct dt_page_lane *dt_page_lanes_of(struct dt_page_lanes *lanes, struct dt_process *process);
 void dt_page_lanes_add(struct dt_page_lanes *lanes, const struct dt_interval *interval,
                        uint32_t text);
-/* Before dt_who_gone. */
+/* Call it before dt_actor_gone. */
 void dt_page_lanes_gone(struct dt_page_lanes *lanes, struct dt_process *process);
 
-/* After the model's end: the rows of the timeline, the most interesting first, within the limits;
-   short-lived processes of one kind as one row (folds.h). */
+/* After the end of the model: the rows of the timeline within the limits, most interesting first.
+   Short-lived processes of one kind share a row (folds.h). */
 const GPtrArray *dt_page_lanes_rows(struct dt_page_lanes *lanes);
-/* After that: those that a reader may unfold from these rows. */
+/* After that: the lanes that a reader may unfold from these rows. */
 const GPtrArray *dt_page_lanes_unfolded(const struct dt_page_lanes *lanes);
 /* Processes that could have had a row. */
 uint64_t dt_page_lanes_seen(const struct dt_page_lanes *lanes);
-
-#endif

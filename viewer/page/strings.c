@@ -22,7 +22,7 @@ void dt_page_strings_free(struct dt_page_strings *strings) {
     if (!strings)
         return;
     g_hash_table_destroy(strings->numbers);
-    g_ptr_array_free(strings->texts, TRUE);
+    g_ptr_array_free(strings->texts, true);
     g_free(strings);
 }
 

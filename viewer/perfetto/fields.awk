@@ -1,5 +1,5 @@
-# Reads trace.proto. Writes a header with the number of each field and each value of an enum, by the name of the
-# block that it stands in: PF_TracePacket_timestamp.
+# Reads trace.proto. Writes a header with the number of each field and the value of each enum constant. Their names
+# contain the enclosing block: PF_TracePacket_timestamp.
 
 BEGIN { print "enum {" }
 

@@ -8,7 +8,7 @@
 enum {
     CHUNK = 1 << 16,
     INTERNED_MAX = 100000,
-    /* Texts are cut here, at a character. */
+    /* Texts are cut here, at a character boundary. */
     NAME_MAX_BYTES = 200,
     HEAD_MAX_BYTES = 60, /* of a name's second part */
     SEQUENCE = 1,
@@ -17,10 +17,10 @@ enum {
 struct dt_packets {
     struct dt_file *file;
     struct dt_wire wire;
-    size_t packet, event; /* where the open ones start */
+    size_t packet, event; /* start offsets of the open packet and event */
     GHashTable *names;    /* text -> number */
-    uint64_t next_name;   /* numbers are never used again */
-    unsigned interned;    /* since the state was cleared last */
+    uint64_t next_name;   /* numbers are never reused */
+    unsigned interned;    /* since the state was last cleared */
     unsigned generation;
 };
 
@@ -43,6 +43,7 @@ static void packet_end(struct dt_packets *p) {
 static void put_interned(struct dt_packets *p, unsigned field, unsigned number_field,
                          uint64_t number, unsigned name_field, const char *name) {
     size_t start = dt_wire_enter(&p->wire, field);
+
     dt_wire_number(&p->wire, number_field, number);
     dt_wire_text(&p->wire, name_field, name, NAME_MAX_BYTES);
     dt_wire_leave(&p->wire, start);
@@ -60,7 +61,7 @@ static const char *const args[] = {NULL,
 #undef X
 };
 
-/* Reader and writer forget all names; those of categories and arguments are told again. */
+/* Reader and writer forget all names. Names of categories and arguments are written again. */
 static void clear_state(struct dt_packets *p) {
     g_hash_table_remove_all(p->names);
     p->interned = 0;
@@ -80,6 +81,7 @@ static void clear_state(struct dt_packets *p) {
 
 struct dt_packets *dt_packets_open(const char *path, GError **error) {
     struct dt_file *file = dt_file_open(path, error);
+
     if (!file)
         return NULL;
     struct dt_packets *p = g_new0(struct dt_packets, 1);
@@ -115,12 +117,13 @@ static inline uint64_t time_of(int64_t time) {
 
 static void put_clock(struct dt_packets *p, unsigned id, int64_t time) {
     size_t clock = dt_wire_enter(&p->wire, PF_ClockSnapshot_clocks);
+
     dt_wire_number(&p->wire, PF_Clock_clock_id, id);
     dt_wire_number(&p->wire, PF_Clock_timestamp, time_of(time));
     dt_wire_leave(&p->wire, clock);
 }
 
-/* Perfetto takes times for those of the clock BOOTTIME. */
+/* Perfetto interprets times as those of the clock BOOTTIME. */
 void dt_packets_clock(struct dt_packets *p, int64_t time) {
     packet_begin(p, PF_SequenceFlags_SEQ_NEEDS_INCREMENTAL_STATE);
     dt_wire_number(&p->wire, PF_TracePacket_timestamp, time_of(time));
@@ -135,6 +138,7 @@ void dt_packets_clock(struct dt_packets *p, int64_t time) {
 
 static uint64_t write_name(struct dt_packets *p, const char *text) {
     uint64_t number = ++p->next_name;
+
     p->interned++;
     packet_begin(p, PF_SequenceFlags_SEQ_NEEDS_INCREMENTAL_STATE);
     size_t start = dt_wire_enter(&p->wire, PF_TracePacket_interned_data);
@@ -145,7 +149,8 @@ static uint64_t write_name(struct dt_packets *p, const char *text) {
 }
 
 uint64_t dt_name(struct dt_packets *p, const char *text) {
-    gpointer number = g_hash_table_lookup(p->names, text);
+    void *number = g_hash_table_lookup(p->names, text);
+
     if (number)
         return GPOINTER_TO_SIZE(number);
     if (p->interned >= INTERNED_MAX)
@@ -169,6 +174,7 @@ uint64_t dt_name_cached(struct dt_packets *p, struct dt_name *name, const char *
 
 static void put_process(struct dt_packets *p, const struct dt_track *track) {
     size_t start = dt_wire_enter(&p->wire, PF_TrackDescriptor_process);
+
     dt_wire_number(&p->wire, PF_ProcessDescriptor_pid, (uint64_t)track->pid);
     dt_wire_text(&p->wire, PF_ProcessDescriptor_process_name, track->name, NAME_MAX_BYTES);
     dt_wire_leave(&p->wire, start);
@@ -176,6 +182,7 @@ static void put_process(struct dt_packets *p, const struct dt_track *track) {
 
 static void put_unit(struct dt_packets *p, const char *unit) {
     size_t start = dt_wire_enter(&p->wire, PF_TrackDescriptor_counter);
+
     if (strcmp(unit, "bytes") == 0)
         dt_wire_number(&p->wire, PF_CounterDescriptor_unit, PF_Unit_UNIT_SIZE_BYTES);
     else
@@ -233,6 +240,7 @@ void dt_event_name(struct dt_packets *p, uint64_t name) {
 
 void dt_event_text(struct dt_packets *p, const char *before, const char *text) {
     size_t start = dt_wire_enter(&p->wire, PF_TrackEvent_name);
+
     dt_wire_put(&p->wire, before, NAME_MAX_BYTES);
     dt_wire_put(&p->wire, text, HEAD_MAX_BYTES);
     dt_wire_leave(&p->wire, start);
@@ -258,12 +266,14 @@ void dt_event_correlation(struct dt_packets *p, uint64_t id) {
 
 static size_t arg_begin(struct dt_packets *p, enum dt_arg name) {
     size_t start = dt_wire_enter(&p->wire, PF_TrackEvent_debug_annotations);
+
     dt_wire_number(&p->wire, PF_DebugAnnotation_name_iid, name);
     return start;
 }
 
 static size_t named_arg_begin(struct dt_packets *p, const char *name) {
     size_t start = dt_wire_enter(&p->wire, PF_TrackEvent_debug_annotations);
+
     dt_wire_text(&p->wire, PF_DebugAnnotation_name, name, NAME_MAX_BYTES);
     return start;
 }
@@ -289,6 +299,7 @@ void dt_arg_int(struct dt_packets *p, enum dt_arg name, int64_t value) {
 
 void dt_arg_true(struct dt_packets *p, enum dt_arg name) {
     size_t start = arg_begin(p, name);
+
     dt_wire_number(&p->wire, PF_DebugAnnotation_bool_value, true);
     dt_wire_leave(&p->wire, start);
 }

@@ -1,5 +1,5 @@
 /*
- * Packets of a Perfetto trace: encodes them and writes them to a file, one after the other.
+ * Packets of a Perfetto trace: encodes them and writes them to a file in sequence.
  *
  *     uint64_t name = dt_name(packets, "running");
  *     dt_event_begin(packets, DT_EVENT_BEGIN, track, time, DT_CATEGORY_state);
@@ -7,12 +7,11 @@
  *     dt_arg_text(packets, DT_ARG_pid, "<0.90.0>");
  *     dt_event_end(packets);
  *
- * Names that come again are interned: the file has the text once, then its number. Names have to be
- * interned before dt_event_begin, since new ones are a packet of their own. When there are too many
- * names, writer and reader forget all, and the next ones are written again, with higher numbers.
+ * Names that repeat are interned: the file has the text once, then its number. Intern names before
+ * dt_event_begin, because a new name is a separate packet. When there are too many names, writer
+ * and reader forget all of them; names are then written again, with higher numbers.
  */
-#ifndef DT_VIEWER_PERFETTO_PACKETS_H
-#define DT_VIEWER_PERFETTO_PACKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +20,7 @@
 
 #include "perfetto/fields.h"
 
-/* Texts of arguments are cut here, at a character. */
+/* Texts of arguments are cut here, at a character boundary. */
 enum { DT_ARG_MAX = 1024 };
 
 /* The categories of events. */
@@ -42,7 +41,7 @@ enum { DT_ARG_MAX = 1024 };
     X(vm)                                                                                          \
     X(lost)
 
-/* The names of arguments that are interned: those that the sink writes often. */
+/* Names of arguments that are interned, because the sink writes them often. */
 #define DT_PERFETTO_ARGS(X)                                                                        \
     X(pid)                                                                                         \
     X(in)                                                                                          \
@@ -109,16 +108,16 @@ struct dt_packets;
 
 struct dt_packets *dt_packets_open(const char *path, GError **error);
 const GError *dt_packets_failed(const struct dt_packets *packets);
-/* Writes what is left. */
+/* Writes buffered packets, and closes the file. */
 bool dt_packets_close(struct dt_packets *packets, GError **error);
 void dt_packets_free(struct dt_packets *packets);
 
-/* Tells the reader that the times are those of the calendar. */
+/* Declares to the reader that the times are calendar times. */
 void dt_packets_clock(struct dt_packets *packets, int64_t time);
 
 /* -- Names --------------------------------------------------------------------------- */
 
-/* A name whose number is cached where it is used; zero at first. */
+/* A name with its cached number. Initialize it with zeros. */
 struct dt_name {
     uint64_t number;
     unsigned generation;
@@ -133,13 +132,13 @@ struct dt_track {
     uint64_t uuid, parent; /* parent 0: none */
     const char *name;
     const char *description; /* NULL or "": none */
-    int64_t rank;            /* among its siblings: lower ones come first */
+    int64_t rank;            /* among its siblings, lowest first */
     bool is_ordered;         /* its children are ordered by rank */
     bool is_alone;           /* it is not merged with siblings of the same name */
     bool is_process;
     int32_t pid;
     bool is_counter;
-    const char *unit; /* of a counter; "bytes" or for people */
+    const char *unit; /* of a counter; "bytes" or any text */
 };
 void dt_track_write(struct dt_packets *packets, const struct dt_track *track);
 
@@ -155,7 +154,7 @@ enum dt_event_type {
 void dt_event_begin(struct dt_packets *packets, enum dt_event_type type, uint64_t track,
                     int64_t time, enum dt_category category);
 void dt_event_name(struct dt_packets *packets, uint64_t name);
-/* A name that is not interned: it seldom comes again. */
+/* A name that is not interned, because it rarely repeats. */
 void dt_event_text(struct dt_packets *packets, const char *before, const char *text);
 void dt_event_value(struct dt_packets *packets, int64_t value);
 void dt_event_flow(struct dt_packets *packets, uint64_t flow);
@@ -163,12 +162,10 @@ void dt_event_flow_end(struct dt_packets *packets, uint64_t flow);
 void dt_event_correlation(struct dt_packets *packets, uint64_t id);
 void dt_event_end(struct dt_packets *packets);
 
-/* Arguments; without a text nothing is written. */
+/* Arguments. An empty text writes nothing. */
 void dt_arg_text(struct dt_packets *packets, enum dt_arg name, const char *text);
 void dt_arg_int(struct dt_packets *packets, enum dt_arg name, int64_t value);
 void dt_arg_true(struct dt_packets *packets, enum dt_arg name);
-/* Arguments of any name. */
+/* Arguments with any name. */
 void dt_arg_named_text(struct dt_packets *packets, const char *name, const char *text);
 void dt_arg_named_int(struct dt_packets *packets, const char *name, int64_t value);
-
-#endif

@@ -1,7 +1,9 @@
-#include "perfetto/states.h"
+/* Runs on schedulers, and states of processes, as slices. */
+#include "perfetto/perfetto_sink.h"
 
 uint64_t dt_perfetto_spawn_flow(struct dt_perfetto *s, struct dt_process *process, int64_t time) {
     struct dt_spawn *spawn = &dt_tracks_shown(s->tracks, process)->spawn;
+
     if (!spawn->track)
         return 0;
     bool is_flow = time != DT_NO_VALUE && time >= spawn->time;
@@ -18,9 +20,9 @@ uint64_t dt_perfetto_spawn_flow(struct dt_perfetto *s, struct dt_process *proces
     return flow;
 }
 
-/* -- Short intervals as one ------------------------------------------------------------ */
+/* -- Merging short intervals ----------------------------------------------------------- */
 
-/* What those that are held become. */
+/* Writes the held intervals as one slice. */
 static void write_held(struct dt_perfetto *s, struct dt_thin *thin, uint64_t track,
                        enum dt_category category) {
     uint64_t name = dt_name(s->packets, "short intervals");
@@ -72,13 +74,15 @@ void dt_perfetto_end_runs(struct dt_perfetto *s, const struct dt_node *node) {
 
 static uint64_t show_number(struct dt_perfetto *s, struct dt_process *process) {
     struct dt_shown *shown = dt_tracks_shown(s->tracks, process);
+
     return dt_name_cached(s->packets, &shown->name, dt_tracks_show(s->tracks, process));
 }
 
-/* The slice of a scheduler: which process it ran. */
+/* A slice of a scheduler, named after the process that it ran. */
 static void write_run(struct dt_perfetto *s, const struct dt_interval *i) {
     uint64_t track = dt_tracks_scheduler(s->tracks, i->scheduler, i->begin, i->end);
     uint64_t name = show_number(s, i->process);
+
     dt_perfetto_begin_slice(s, track, i->begin, DT_CATEGORY_schedule, name);
     dt_arg_text(s->packets, DT_ARG_pid, i->process->pid);
     dt_arg_text(s->packets, DT_ARG_in, i->in);
@@ -97,6 +101,7 @@ static void write_state(struct dt_perfetto *s, const struct dt_interval *i, int6
     uint64_t flow = dt_perfetto_spawn_flow(s, i->process, begin);
     uint64_t track = dt_tracks_process(s->tracks, i->process);
     uint64_t name = dt_name(s->packets, dt_state_names[i->state]);
+
     dt_perfetto_begin_slice(s, track, begin, DT_CATEGORY_state, name);
     if (flow)
         dt_event_flow_end(s->packets, flow);
@@ -153,9 +158,10 @@ void dt_perfetto_interval(void *data, const struct dt_interval *i) {
     struct dt_shown *shown = dt_tracks_shown(s->tracks, i->process);
     bool runs = dt_is_busy(i->state);
     int64_t begin = MAX(i->begin, shown->last_state);
+
     if (i->state == DT_STATE_UNKNOWN || i->end < begin)
         return;
-    /* Between its runs a port has nothing to wait for. */
+    /* A port is idle between its runs; it does not wait. */
     bool is_idle = i->process->kind == DT_PORT && i->state == DT_STATE_WAITING;
     if (!runs && (!s->has_waiting || i->end == begin || is_idle))
         return;

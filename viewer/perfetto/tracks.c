@@ -1,16 +1,15 @@
 #include "perfetto/tracks.h"
 
-#include "perfetto/kinds.h"
+#include "perfetto/kind_tracks.h"
 #include "shared/texts.h"
 
 enum {
-    /* Process numbers of VMs whose own is unknown or taken: above those of Linux. */
+    /* Invented pids, above those of Linux, for VMs whose pid is unknown or taken. */
     INVENTED_PIDS = 1 << 30,
-    /* Beyond these, processes stand outside of groups, pids that are used again look like others.
-     */
+    /* Limits. Beyond them, processes are outside of groups, and reused pids are not numbered. */
     GROUPS = 10000,
     PIDS = 200000,
-    /* Beyond these, requests have no track. */
+    /* Further requests have no track. */
     REQUESTS = 1000,
 };
 
@@ -29,9 +28,9 @@ static const char *const child_names[DT_CHILDREN] = {
     [DT_CHILD_MAILBOX] = "mailbox",
 };
 
-/* Of a node; its of_sink. */
+/* The sink's data of a node, in its of_sink. */
 struct shown_node {
-    struct dt_node *node; /* NULL: what belongs to none */
+    struct dt_node *node; /* NULL: for events without a node */
     uint64_t track;
     int32_t pid;
     uint64_t roots[DT_ROOTS];
@@ -50,8 +49,8 @@ struct dt_tracks {
     struct dt_packets *packets;
     struct dt_track_kinds *kinds;
     uint64_t last;     /* track */
-    GHashTable *pids;  /* of nodes: taken */
-    GHashTable *seen;  /* hash of node and pid of a process -> its instances */
+    GHashTable *pids;  /* pids of nodes that are taken */
+    GHashTable *seen;  /* hash of a process's node and pid -> instances */
     GHashTable *shown; /* all live struct dt_shown */
     GPtrArray *nodes;
     struct shown_node *nowhere;
@@ -61,6 +60,7 @@ struct dt_tracks {
 
 static void shown_node_free(void *data) {
     struct shown_node *n = data;
+
     g_hash_table_destroy(n->groups);
     g_hash_table_destroy(n->counters);
     g_hash_table_destroy(n->lanes);
@@ -75,6 +75,7 @@ static void lanes_free(void *lanes) {
 
 static void shown_free(void *data) {
     struct dt_shown *s = data;
+
     for (unsigned i = 0; i < DT_CHILDREN; i++)
         dt_track_lanes_free(&s->lanes[i]);
     g_free(s->spawn.parent);
@@ -84,6 +85,7 @@ static void shown_free(void *data) {
 
 struct dt_tracks *dt_tracks_new(struct dt_packets *packets) {
     struct dt_tracks *t = g_new0(struct dt_tracks, 1);
+
     t->packets = packets;
     t->kinds = dt_track_kinds_new(packets);
     t->pids = g_hash_table_new(NULL, NULL);
@@ -108,7 +110,7 @@ void dt_tracks_free(struct dt_tracks *t) {
 
 /* -- Nodes ----------------------------------------------------------------------------- */
 
-/* Two VMs in containers may have the same number. */
+/* Two VMs in containers may have the same pid. */
 static int32_t take_pid(struct dt_tracks *t, int64_t pid) {
     if (pid <= 0 || pid >= INVENTED_PIDS || g_hash_table_contains(t->pids, GINT_TO_POINTER(pid)))
         pid = INVENTED_PIDS + (int64_t)t->nodes->len;
@@ -117,9 +119,11 @@ static int32_t take_pid(struct dt_tracks *t, int64_t pid) {
 }
 
 static struct shown_node *shown_node(struct dt_tracks *t, struct dt_node *node) {
-    if (node ? node->of_sink != NULL : t->nowhere != NULL)
-        return node ? node->of_sink : t->nowhere;
-    struct shown_node *n = g_new0(struct shown_node, 1);
+    struct shown_node *n = node ? node->of_sink : t->nowhere;
+
+    if (n)
+        return n;
+    n = g_new0(struct shown_node, 1);
     n->node = node;
     n->track = ++t->last;
     n->pid = take_pid(t, node ? node->os_pid : DT_NO_VALUE);
@@ -153,6 +157,7 @@ static void write_node(struct dt_tracks *t, const struct shown_node *n) {
         n->node ? g_strdup_printf("OTP %s on %s", *n->node->otp ? n->node->otp : "unknown",
                                   *n->node->hostname ? n->node->hostname : "an unknown host")
                 : NULL;
+
     dt_track_write(t->packets, &(struct dt_track){.uuid = n->track,
                                                   .name = n->node ? n->node->name : "unknown node",
                                                   .description = about,
@@ -175,6 +180,7 @@ static void write_node(struct dt_tracks *t, const struct shown_node *n) {
 
 void dt_tracks_node_gone(struct dt_tracks *t, struct dt_node *node) {
     struct shown_node *n = node->of_sink;
+
     if (!n)
         return;
     dt_track_kinds_end(t->kinds, node);
@@ -198,10 +204,11 @@ uint64_t dt_tracks_root(struct dt_tracks *t, struct dt_node *node, enum dt_root 
     return root_of(t, shown_node(t, node), root);
 }
 
-/* A lane below `parent`. Perfetto shows lanes of one name as one track. */
+/* A lane below `parent`. Perfetto shows lanes with the same name as one track. */
 static uint64_t lane(struct dt_tracks *t, struct dt_track_lanes *lanes, int64_t begin, int64_t end,
                      uint64_t parent, const char *name, int64_t rank) {
     struct dt_track_lane *lane = dt_track_lanes_take(lanes, begin, end);
+
     if (!lane->track) {
         lane->track = ++t->last;
         dt_track_write(
@@ -213,6 +220,7 @@ static uint64_t lane(struct dt_tracks *t, struct dt_track_lanes *lanes, int64_t 
 
 uint64_t dt_tracks_lost(struct dt_tracks *t, struct dt_node *node, int64_t begin, int64_t end) {
     struct shown_node *n = shown_node(t, node);
+
     return lane(t, &n->lost, begin, end, root_of(t, n, DT_ROOT_LOST), root_names[DT_ROOT_LOST], 0);
 }
 
@@ -220,6 +228,7 @@ uint64_t dt_tracks_counter(struct dt_tracks *t, struct dt_node *node, const char
                            const char *unit) {
     struct shown_node *n = shown_node(t, node);
     uint64_t *track = g_hash_table_lookup(n->counters, name);
+
     if (track)
         return *track;
     track = g_new(uint64_t, 1);
@@ -237,6 +246,7 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler
                              int64_t end) {
     struct shown_node *n = shown_node(t, scheduler->node);
     struct dt_track_lanes *lanes = scheduler->of_sink;
+
     if (!lanes) {
         scheduler->of_sink = lanes = g_new0(struct dt_track_lanes, 1);
         g_hash_table_insert(n->lanes, scheduler, lanes);
@@ -247,6 +257,7 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *t, struct dt_scheduler *scheduler
 
 uint64_t dt_tracks_request(struct dt_tracks *t, const char *label, int64_t begin, int64_t end) {
     struct dt_track_lanes *lanes = g_hash_table_lookup(t->requests, label);
+
     if (!lanes && g_hash_table_size(t->requests) >= REQUESTS)
         return 0;
     if (!t->requests_track) {
@@ -264,7 +275,7 @@ uint64_t dt_tracks_request(struct dt_tracks *t, const char *label, int64_t begin
 
 /* -- Processes ------------------------------------------------------------------------- */
 
-/* Two of 200,000 have the same value once in a billion recordings. */
+/* Among 200,000 processes, a collision occurs in one of a billion recordings. */
 static uint64_t hash_of(const struct dt_process *process) {
     return dt_hash_text(dt_hash_number(DT_HASH, process->node->number), process->pid);
 }
@@ -272,7 +283,7 @@ static uint64_t hash_of(const struct dt_process *process) {
 static unsigned instance_of(struct dt_tracks *t, const struct dt_process *process) {
     if (process->kind == DT_FOREIGN)
         return 1;
-    gpointer key = GSIZE_TO_POINTER(hash_of(process));
+    void *key = GSIZE_TO_POINTER(hash_of(process));
     unsigned instance = GPOINTER_TO_UINT(g_hash_table_lookup(t->seen, key)) + 1;
     if (instance > 1 || g_hash_table_size(t->seen) < PIDS)
         g_hash_table_insert(t->seen, key, GUINT_TO_POINTER(instance));
@@ -294,6 +305,7 @@ struct dt_shown *dt_tracks_shown(struct dt_tracks *t, struct dt_process *process
 
 void dt_tracks_renamed(struct dt_process *process) {
     struct dt_shown *s = process->of_sink;
+
     if (!s)
         return;
     g_clear_pointer(&s->show, g_free);
@@ -302,6 +314,7 @@ void dt_tracks_renamed(struct dt_process *process) {
 
 const char *dt_tracks_show(struct dt_tracks *t, struct dt_process *process) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     if (s->instance == 1)
         return process->show;
     if (!s->show)
@@ -311,6 +324,7 @@ const char *dt_tracks_show(struct dt_tracks *t, struct dt_process *process) {
 
 uint64_t dt_tracks_process(struct dt_tracks *t, struct dt_process *process) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     if (!s->track)
         s->track = ++t->last;
     return s->track;
@@ -318,6 +332,7 @@ uint64_t dt_tracks_process(struct dt_tracks *t, struct dt_process *process) {
 
 uint64_t dt_tracks_child(struct dt_tracks *t, struct dt_process *process, enum dt_child child) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     if (s->child[child])
         return s->child[child];
     s->child[child] = ++t->last;
@@ -333,17 +348,19 @@ uint64_t dt_tracks_child(struct dt_tracks *t, struct dt_process *process, enum d
 uint64_t dt_tracks_lane(struct dt_tracks *t, struct dt_process *process, enum dt_child child,
                         int64_t begin, int64_t end) {
     struct dt_shown *s = dt_tracks_shown(t, process);
+
     return lane(t, &s->lanes[child], begin, end, dt_tracks_process(t, process), child_names[child],
                 child + 1);
 }
 
-/* The track above a process's, whose run time counts there. */
+/* The parent track of a process. Adds the run time of the process to it. */
 static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process, int64_t run) {
     static const enum dt_root roots[] = {[DT_PROCESS] = DT_ROOT_PROCESSES,
                                          [DT_PORT] = DT_ROOT_PORTS,
                                          [DT_FOREIGN] = DT_ROOT_FOREIGN};
     struct shown_node *n = shown_node(t, process->node);
     uint64_t root = root_of(t, n, roots[process->kind]);
+
     if (process->kind != DT_PROCESS || !*process->group)
         return root;
     struct group *group = g_hash_table_lookup(n->groups, process->group);
@@ -360,6 +377,7 @@ static uint64_t parent_of(struct dt_tracks *t, const struct dt_process *process,
 
 static char *describe(const struct dt_process *process, uint64_t thinned) {
     GString *about = g_string_new(process->pid);
+
     if (*process->label)
         g_string_append_printf(about, ", label %s", process->label);
     if (*process->initial)
@@ -368,13 +386,13 @@ static char *describe(const struct dt_process *process, uint64_t thinned) {
         g_string_append_printf(about, ", %s %s", process->kind == DT_PORT ? "owned by" : "child of",
                                process->parent->show);
     if (thinned)
-        g_string_append_printf(about, "; %" G_GUINT64_FORMAT " short intervals are merged",
-                               thinned);
+        g_string_append_printf(about, "; %" PRIu64 " short intervals are merged", thinned);
     return g_string_free(about, false);
 }
 
 void dt_tracks_process_gone(struct dt_tracks *t, struct dt_process *process) {
     struct dt_shown *s = process->of_sink;
+
     if (!s)
         return;
     if (s->track) {
@@ -386,6 +404,7 @@ void dt_tracks_process_gone(struct dt_tracks *t, struct dt_process *process) {
                                        .rank = -(s->run / 1000),
                                        .is_ordered = true,
                                        .is_alone = true};
+
         dt_track_kinds_write(t->kinds, process, &track, &t->last);
     }
     process->of_sink = NULL;

@@ -1,5 +1,5 @@
 /*
- * The tracks of a Perfetto trace, and what the sink remembers of live nodes and processes.
+ * The tracks of a Perfetto trace, and the sink's data of live nodes and processes.
  *
  *     node ─┬─ schedulers ── scheduler 1, ...
  *           ├─ processes ─┬─ a process: its states
@@ -11,17 +11,16 @@
  *           └─ log, marks, VM events, lost events
  *     requests ── a label of seq_trace, ...
  *
- * Only tracks that have something to show are written. Perfetto reads all descriptors before the
- * events, but those of counters. So the descriptors of nodes, groups and processes come when they
- * are gone: then the names are known, and the run time by which they are ordered.
+ * Empty tracks are not written. Perfetto reads all descriptors, except those of counters, before
+ * the events. So the descriptors of nodes, groups and processes are written when these are gone:
+ * only then are their names known, and the run time by which they are sorted.
  */
-#ifndef DT_VIEWER_PERFETTO_TRACKS_H
-#define DT_VIEWER_PERFETTO_TRACKS_H
+#pragma once
 
-#include "perfetto/lanes.h"
+#include "perfetto/track_lanes.h"
 #include "perfetto/packets.h"
-#include "perfetto/thin.h"
-#include "shared/told.h"
+#include "perfetto/thinning.h"
+#include "shared/model_events.h"
 
 /* Tracks of a node. */
 enum dt_root {
@@ -49,17 +48,17 @@ enum dt_child {
     DT_CHILDREN
 };
 
-/* A slice that waits for the first slice of a spawned process. */
+/* A pending spawn: its flow ends at the first slice of the spawned process. */
 struct dt_spawn {
-    uint64_t track; /* of the parent's events; 0: none waits */
+    uint64_t track; /* of the parent's events; 0: no pending spawn */
     int64_t time;
     char *parent;
 };
 
-/* Of a process or port; its of_sink. */
+/* The sink's data of a process or port, in its of_sink. */
 struct dt_shown {
-    uint64_t track;    /* 0: it has nothing to show */
-    unsigned instance; /* of its pid in this node: 2 and more are told in the name */
+    uint64_t track;    /* 0: no track yet */
+    unsigned instance; /* of its pid in this node; from 2 on, part of the name */
     char *show;        /* its name with the instance, or NULL */
     struct dt_name name;
     uint64_t child[DT_CHILDREN];
@@ -69,16 +68,16 @@ struct dt_shown {
     int64_t run;          /* ns; orders processes */
     int64_t last_state;   /* the end of the last state written */
     int64_t first_call;   /* the begin of the first call written */
-    int64_t first_known;  /* the same as the model tells it */
+    int64_t first_known;  /* the same, as reported by the model */
     int64_t last_call;    /* the time of the last begin or end of a call */
-    uint64_t apart;       /* the frame that is told and stands on a track of its own; 0: none */
-    int64_t last_counted; /* value written last of the mailbox */
+    uint64_t apart;       /* the number of the frame on a separate track; 0: none */
+    int64_t last_counted; /* the last written value of the mailbox */
 };
 
 struct dt_tracks;
 
 struct dt_tracks *dt_tracks_new(struct dt_packets *packets);
-/* After the model's end: writes what belongs to no node. */
+/* After the end of the model: writes the tracks that belong to no node. */
 void dt_tracks_finish(struct dt_tracks *tracks);
 void dt_tracks_free(struct dt_tracks *tracks);
 
@@ -93,15 +92,13 @@ uint64_t dt_tracks_scheduler(struct dt_tracks *tracks, struct dt_scheduler *sche
 
 struct dt_shown *dt_tracks_shown(struct dt_tracks *tracks, struct dt_process *process);
 void dt_tracks_renamed(struct dt_process *process);
-/* The process's name for people. */
+/* The display name of the process. */
 const char *dt_tracks_show(struct dt_tracks *tracks, struct dt_process *process);
 uint64_t dt_tracks_process(struct dt_tracks *tracks, struct dt_process *process);
 uint64_t dt_tracks_child(struct dt_tracks *tracks, struct dt_process *process, enum dt_child child);
-/* A track for a slice that may overlap with others. */
+/* A track for a slice that may overlap others. */
 uint64_t dt_tracks_lane(struct dt_tracks *tracks, struct dt_process *process, enum dt_child child,
                         int64_t begin, int64_t end);
-/* A lane of the requests with this label of seq_trace; 0: there are too many labels. */
+/* A lane of the requests with this seq_trace label; 0: too many labels. */
 uint64_t dt_tracks_request(struct dt_tracks *tracks, const char *label, int64_t begin, int64_t end);
 void dt_tracks_process_gone(struct dt_tracks *tracks, struct dt_process *process);
-
-#endif

@@ -6,8 +6,8 @@ static inline bool is_plain(unsigned char c) {
     return c >= 0x20 && c < 0x7f;
 }
 
-/* Bytes of the character at `text` that may stand as they are; 0: none. Control characters may not,
-   nor those that change the direction of what follows. */
+/* The size of the character at `text` if it can be written unchanged, else 0: control characters,
+   and characters that change the direction of text, cannot. */
 static size_t harmless(const char *text, size_t size) {
     if (is_plain((unsigned char)*text))
         return 1;
@@ -20,10 +20,12 @@ static size_t harmless(const char *text, size_t size) {
 static void put_escaped(struct dt_wire *w, const char *text, size_t size, size_t max) {
     static const char digits[] = "0123456789abcdef", cut[] = "…";
     size_t end = w->size + max;
+
     for (size_t i = 0; i < size;) {
         unsigned char byte = (unsigned char)text[i];
         size_t bytes = harmless(text + i, size - i);
         size_t needs = bytes ? bytes : 4;
+
         if (w->size + needs + (i + (bytes ? bytes : 1) < size ? sizeof cut - 1 : 0) > end) {
             memcpy(w->bytes + w->size, cut, sizeof cut - 1);
             w->size += sizeof cut - 1;
@@ -47,14 +49,16 @@ static void put_escaped(struct dt_wire *w, const char *text, size_t size, size_t
     }
 }
 
-/* All bytes are printable ASCII; looks at eight at a time. */
+/* Whether all bytes are printable ASCII. Checks eight at a time. */
 static bool all_plain(const char *text, size_t size) {
     const uint64_t ones = ~(uint64_t)0 / 255, highs = ones << 7;
     size_t i = 0;
+
     for (; i + 8 <= size; i += 8) {
         uint64_t eight;
+
         memcpy(&eight, text + i, 8);
-        /* the high bits of bytes that are above 0x7e or below 0x20 */
+        /* sets the high bits of bytes above 0x7e or below 0x20 */
         if ((eight | (eight + ones) | (eight - ones * 0x20)) & highs)
             return false;
     }
@@ -77,6 +81,7 @@ void dt_wire_put(struct dt_wire *w, const char *text, size_t max) {
 
 void dt_wire_text(struct dt_wire *w, unsigned field, const char *text, size_t max) {
     size_t start = dt_wire_enter(w, field);
+
     dt_wire_put(w, text, max);
     dt_wire_leave(w, start);
 }

@@ -1,9 +1,8 @@
 /*
  * The wire format of protocol buffers: fields with their numbers, appended to a block of bytes.
- * Texts of a recording may hold anything; what is written is valid UTF-8 that does no harm.
+ * Texts of a recording may contain any bytes; the output is valid, harmless UTF-8.
  */
-#ifndef DT_VIEWER_PERFETTO_WIRE_H
-#define DT_VIEWER_PERFETTO_WIRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,13 +19,13 @@ enum {
     DT_WIRE_VARINT = 0,
     DT_WIRE_FIXED64 = 1,
     DT_WIRE_BYTES = 2,
-    /* All fields of a message but its texts. */
+    /* Room for all fields of a message except its texts. */
     DT_WIRE_SPARE = 512,
 };
 
-/* Appends a text without its field, of at most `max` bytes. */
+/* Appends at most `max` bytes of a text, without a field. */
 void dt_wire_put(struct dt_wire *wire, const char *text, size_t max);
-/* A field. */
+/* Appends a text field. */
 void dt_wire_text(struct dt_wire *wire, unsigned field, const char *text, size_t max);
 
 static inline void dt_wire_reserve(struct dt_wire *w, size_t bytes) {
@@ -61,8 +60,8 @@ static inline void dt_wire_fixed64(struct dt_wire *w, unsigned field, uint64_t v
         w->bytes[w->size++] = (uint8_t)(value >> 8 * i);
 }
 
-/* A message or text inside: its length is written by dt_wire_leave, usually into the one byte that
-   dt_wire_enter leaves. */
+/* Begins an embedded message or text. dt_wire_leave writes its length, usually into the one byte
+   that dt_wire_enter reserves. */
 static inline size_t dt_wire_enter(struct dt_wire *w, unsigned field) {
     dt_wire_reserve(w, DT_WIRE_SPARE);
     dt_wire_tag(w, field, DT_WIRE_BYTES);
@@ -71,6 +70,7 @@ static inline size_t dt_wire_enter(struct dt_wire *w, unsigned field) {
 
 static inline void dt_wire_leave(struct dt_wire *w, size_t start) {
     size_t size = w->size - start, more = 0;
+
     for (size_t s = size; s > 127; s >>= 7)
         more++;
     if (more) {
@@ -81,5 +81,3 @@ static inline void dt_wire_leave(struct dt_wire *w, size_t start) {
     dt_wire_varint(w, size);
     w->size += size;
 }
-
-#endif

@@ -1,16 +1,13 @@
 /*
- * The plugin: a component class sink.dyntrace.<name> for each sink.
+ * The babeltrace2 plugin, with a component class sink.dyntrace.<name> for each sink.
  *
  *     messages -> reader -> model -> sink
  *
- * The messages of a recording that has several clocks are read twice:
+ * A recording with several clocks is read twice:
  *
  *     messages -> reader -> estimate
  *     messages -> order -> reader -> model -> sink
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include <babeltrace2/babeltrace.h>
 
 #include "model/model.h"
@@ -21,20 +18,20 @@
 #include "shared/params.h"
 #include "shared/sink.h"
 
-#define SINK(room, name) extern const struct dt_sink dt_sink_##room;
+#define SINK(folder, name) extern const struct dt_sink dt_sink_##folder;
 #include "sinks.def"
 
 struct component {
     const struct dt_sink *sink;
-    const char *name; /* of the sink, for people */
+    const char *name; /* of the sink, to display */
     void *of_sink;
     const bt_value *params; /* has the strings that the sink may keep */
     struct dt_model *model;
     struct dt_reader *reader;
     struct dt_clocks *clocks;
-    struct dt_estimate *estimate; /* while it is made */
-    struct dt_order *order;       /* with offsets */
-    bool is_begun;                /* the first event has come */
+    struct dt_estimate *estimate; /* during the first of two passes */
+    struct dt_order *order;       /* during the second of two passes */
+    bool is_begun;                /* the first event has been read */
     bool corrects;                /* the parameter `clocks` */
     bool shows_contents;          /* the parameter `contents` */
     bt_message_iterator *messages;
@@ -46,18 +43,16 @@ enum { CORRECTED, RECORDED };
 enum { SHAPE, FULL };
 
 static const struct dt_param common[] = {
-    [CLOCKS] = {.name = "clocks",
-                .type = DT_PARAM_WORD,
-                .standard = "corrected",
-                .meaning = "of several hosts: corrected by the messages between nodes, or as they "
-                           "are recorded",
-                .words = (const char *const[]){"corrected", "recorded", NULL}},
-    [CONTENTS] = {.name = "contents",
-                  .type = DT_PARAM_WORD,
-                  .standard = "shape",
-                  .meaning = "of exit reasons and log lines: the shape of binaries, strings and "
-                             "long numbers, or all that is recorded",
-                  .words = (const char *const[]){"shape", "full", NULL}},
+    [CLOCKS] =
+        DT_PARAM_WORD("clocks", "corrected",
+                      "times of several hosts: corrected by the messages between nodes, or as "
+                      "recorded",
+                      "corrected", "recorded"),
+    [CONTENTS] =
+        DT_PARAM_WORD("contents", "shape",
+                      "exit reasons and log lines: with only the shape of binaries, strings "
+                      "and long numbers, or in full",
+                      "shape", "full"),
     {0},
 };
 
@@ -83,35 +78,6 @@ static void free_component(struct component *c) {
     bt_value_put_ref(c->params);
     g_free(c);
 }
-
-static void model_event(void *model, const struct dt_recorded *event) {
-    dt_model_event(model, event);
-}
-
-static void model_skip(void *model) {
-    dt_model_skip(model);
-}
-
-static void model_losing(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                         int64_t begin) {
-    dt_model_losing(model, hostname, vpid, trace, begin);
-}
-
-static void model_unsure(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                         int64_t end) {
-    dt_model_unsure(model, hostname, vpid, trace, end);
-}
-
-static void model_lost(void *model, const char *hostname, int64_t vpid, uint64_t trace,
-                       const struct dt_lost *lost) {
-    dt_model_lost(model, hostname, vpid, trace, lost);
-}
-
-static const struct dt_reads to_model = {.event = model_event,
-                                         .skip = model_skip,
-                                         .losing = model_losing,
-                                         .unsure = model_unsure,
-                                         .lost = model_lost};
 
 static const struct dt_reads to_estimate = {.event = dt_estimate_event};
 
@@ -150,9 +116,10 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
         free_component(c);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
-    c->model = dt_model_new(sink, c->of_sink, c->shows_contents);
+    c->model =
+        dt_model_new(sink->collector ? sink->collector : sink, c->of_sink, c->shows_contents);
     c->clocks = dt_clocks_new();
-    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    c->reader = dt_reader_new(&dt_model_reads, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);
     if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
         BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
@@ -179,7 +146,7 @@ static bt_component_class_get_supported_mip_versions_method_status
 get_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
                  bt_logging_level level, bt_integer_range_set_unsigned *versions) {
     (void)self, (void)params, (void)data, (void)level;
-    /* Version 1 is that of CTF 2. Nothing that the reader uses differs. */
+    /* Version 1 is for CTF 2. The parts that the reader uses are the same in both. */
     return bt_integer_range_set_unsigned_add_range(versions, 0, 1) ==
                    BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK
                ? BT_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD_STATUS_OK
@@ -196,11 +163,11 @@ static bool has_failed(bt_self_component_sink *self, const struct component *c) 
     return error;
 }
 
-/* The command `dyntrace` shows lines that begin so, and the next step. */
+/* The command `dyntrace` displays lines that begin with "dyntrace: ", and the next step. */
 static const char nameless[] =
-    "dyntrace: the recording has no names of processes: the node has told none meanwhile\n"
-    "  next: record for some seconds more; if there are none then, in the node, let the option "
-    "`probes` have process_identity\n";
+    "dyntrace: the recording has no names of processes: the node sent none during the recording\n"
+    "  next: record for a few seconds longer; if names are still missing, make sure that the "
+    "option `probes` of the node includes process_identity\n";
 
 static bool finish(bt_self_component_sink *self, const struct component *c) {
     GError *error = NULL;
@@ -218,7 +185,7 @@ static bool finish(bt_self_component_sink *self, const struct component *c) {
     return true;
 }
 
-/* All streams begin before the first event, so their clocks are known then. */
+/* All streams begin before the first event, so that all clocks are known by then. */
 static void note_clock(struct component *c, const bt_message *m) {
     if (bt_message_get_type(m) == BT_MESSAGE_TYPE_STREAM_BEGINNING)
         dt_clocks_of(c->clocks, bt_message_stream_beginning_borrow_stream_const(m));
@@ -250,12 +217,12 @@ static void read_message(void *component, const bt_message *m) {
     bt_message_put_ref(m);
 }
 
-/* All is read once; now for the model. */
+/* Ends the first pass, and starts the second pass for the model. */
 static bool end_estimate(bt_self_component_sink *self, struct component *c) {
     dt_estimate_end(c->estimate, c->clocks);
     g_clear_pointer(&c->estimate, dt_estimate_free);
     dt_reader_free(c->reader);
-    c->reader = dt_reader_new(&to_model, c->model, c->clocks);
+    c->reader = dt_reader_new(&dt_model_reads, c->model, c->clocks);
     c->order = dt_order_new(c->clocks, read_message, c);
     if (bt_message_iterator_seek_beginning(c->messages) ==
         BT_MESSAGE_ITERATOR_SEEK_BEGINNING_STATUS_OK)
@@ -308,17 +275,17 @@ static void finalize(bt_self_component_sink *self) {
 
 /* -- The component classes ------------------------------------------------------------ */
 
-/* babeltrace2 takes the addresses of these texts at compile time. */
+/* The macros of babeltrace2 need the addresses of these texts at compile time. */
 static struct {
     char description[200];
     char help[4000];
 } texts[] = {
-#define SINK(room, name) {"", ""},
+#define SINK(folder, name) {"", ""},
 #include "sinks.def"
 };
 
 enum {
-#define SINK(room, name) TEXTS_##room,
+#define SINK(folder, name) TEXTS_##folder,
 #include "sinks.def"
 };
 
@@ -331,20 +298,20 @@ static void describe(const struct dt_sink *sink, unsigned n) {
 }
 
 __attribute__((constructor)) static void describe_all(void) {
-#define SINK(room, name) describe(&dt_sink_##room, TEXTS_##room);
+#define SINK(folder, name) describe(&dt_sink_##folder, TEXTS_##folder);
 #include "sinks.def"
 }
 
-#define SINK(room, name)                                                                           \
-    static bt_component_class_initialize_method_status initialize_##room(                          \
+#define SINK(folder, name)                                                                         \
+    static bt_component_class_initialize_method_status initialize_##folder(                        \
         bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,         \
         const bt_value *params, void *data) {                                                      \
         (void)configuration, (void)data;                                                           \
-        return initialize(self, params, &dt_sink_##room, #name);                                   \
+        return initialize(self, params, &dt_sink_##folder, #name);                                 \
     }
 #include "sinks.def"
 
-/* babeltrace2 calls its functions. */
+/* babeltrace2 looks up these symbols. */
 #pragma GCC visibility push(default)
 BT_PLUGIN_MODULE();
 #pragma GCC visibility pop
@@ -352,12 +319,13 @@ BT_PLUGIN_MODULE();
 BT_PLUGIN(dyntrace);
 BT_PLUGIN_DESCRIPTION("Pictures of recorded Erlang nodes");
 BT_PLUGIN_LICENSE("Apache-2.0");
+BT_PLUGIN_VERSION(DT_MAJOR, DT_MINOR, DT_PATCH, NULL);
 
-#define SINK(room, name)                                                                           \
+#define SINK(folder, name)                                                                         \
     BT_PLUGIN_SINK_COMPONENT_CLASS(name, consume);                                                 \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##room].description);             \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##room].help);                           \
-    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##room);                     \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(name, texts[TEXTS_##folder].description);           \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(name, texts[TEXTS_##folder].help);                         \
+    BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(name, initialize_##folder);                   \
     BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(name, finalize);                                \
     BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(name, connect);                      \
     BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(name, get_mip_versions);

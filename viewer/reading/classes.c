@@ -1,43 +1,14 @@
 #include "reading/classes.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include <glib.h>
 
-#include "reading/fields.h"
+#include "shared/probe_fields.h"
 
-/* -- The catalogue ---------------------------------------------------------------- */
-
-enum type { TYPE_TEXT, TYPE_PROGRAM_TEXT, TYPE_int32, TYPE_uint32, TYPE_int64, TYPE_uint64 };
-
-/* A field of a probe's struct. */
-struct slot {
-    const char *name;
-    const char *alias; /* another name in traces, or NULL */
-    enum type type;
-    unsigned offset;
-};
-
-#define SLOT(name, alias, type) {#name, alias, type, (unsigned)offsetof(here, name)},
-#define STR(name, ...) SLOT(name, NULL, TYPE_TEXT)
-#define STR_AS(name, lttng, ...) SLOT(name, #lttng, TYPE_TEXT)
-#define STRING(name, ...) SLOT(name, NULL, TYPE_PROGRAM_TEXT)
-#define NUMBER(type, name, ...) SLOT(name, NULL, TYPE_##type)
-#define PROBE(name, provider, backends, when, differs, fields...)                                  \
-    static const struct slot *slots_of_##name(void) {                                              \
-        typedef struct dt_##name here __attribute__((unused));                                     \
-        static const struct slot slots[] = {fields{NULL, NULL, TYPE_TEXT, 0}};                     \
-                                                                                                   \
-        return slots;                                                                              \
-    }
-#include "catalogue/probes.def"
-
-static const struct {
-    const char *name; /* as tracers list it */
-    const struct slot *(*slots)(void);
-} probes[DT_PROBES] = {
-#define PROBE(name, provider, ...) {#provider ":" #name, slots_of_##name},
+/* The names of the events, as tracers list them. */
+static const char *const names[DT_PROBES] = {
+#define PROBE(name, provider, ...) #provider ":" #name,
 #include "catalogue/probes.def"
 };
 
@@ -45,12 +16,16 @@ static const struct {
 
 enum { MAX_MEMBERS = 16 };
 
+#define FIELD(name) +1
+#define PROBE(name, provider, backends, when, differs, fields...)                                  \
+    _Static_assert(0 fields <= MAX_MEMBERS, #name " has more fields than a class maps");
+#include "catalogue/probes.def"
+
 /* A member of an event's payload. */
 struct member {
     uint64_t index;
-    enum type type;
+    const struct dt_probe_field *field;
     bool is_signed;
-    unsigned offset;
 };
 
 enum scope { SCOPE_NONE, SCOPE_COMMON, SCOPE_SPECIFIC };
@@ -63,13 +38,13 @@ struct context {
 };
 
 struct dt_class {
-    const bt_event_class *class; /* referred to, so that no other one gets its address */
+    const bt_event_class *class; /* with a reference, so that its address is not reused */
     bool is_ours;                /* of a probe in the catalogue, with fields of the right types */
     enum dt_probe probe;
     uint64_t has;
     unsigned members;
     struct member member[MAX_MEMBERS];
-    union dt_event empty; /* what an event has whose trace has no fields */
+    union dt_event empty; /* the values of fields that the trace lacks */
     struct context vpid, vtid, procname, hostname;
 };
 
@@ -102,29 +77,24 @@ static bool find_member(const bt_field_class *structure, const char *name, uint6
     return false;
 }
 
-/* False if a field has a type that does not fit. */
+/* Returns false if a field has the wrong type. */
 static bool map_members(struct dt_class *map, const bt_field_class *payload) {
-    const struct slot *slots = probes[map->probe].slots();
+    const struct dt_probe_field *fields = dt_probe_fields(map->probe);
 
-    for (unsigned n = 0; slots[n].name; n++) {
-        const struct slot *slot = &slots[n];
-        bool is_string = slot->type == TYPE_TEXT || slot->type == TYPE_PROGRAM_TEXT;
+    for (unsigned n = 0; fields[n].name; n++) {
+        const struct dt_probe_field *field = &fields[n];
+        bool is_string = dt_field_is_text(field);
         struct member *m = &map->member[map->members];
         const bt_field_class *class;
 
-        if (is_string) {
-            const char **field = (const char **)((char *)&map->empty + slot->offset);
-            *field = "";
-        }
-        if (!find_member(payload, slot->name, &m->index, &class) &&
-            !find_member(payload, slot->alias, &m->index, &class))
+        if (is_string)
+            *dt_field_text(&map->empty, field) = "";
+        if (!find_member(payload, field->name, &m->index, &class) &&
+            !find_member(payload, field->alias, &m->index, &class))
             continue;
-        if (map->members == MAX_MEMBERS)
-            return false;
         if (is_string ? !is_text(class) : !dt_is_integer(class, &m->is_signed))
             return false;
-        m->type = slot->type;
-        m->offset = slot->offset;
+        m->field = field;
         map->has |= UINT64_C(1) << n;
         map->members++;
     }
@@ -154,7 +124,7 @@ static bool find_probe(const char *name, enum dt_probe *probe) {
     if (!name)
         return false;
     for (unsigned i = 0; i < DT_PROBES; i++)
-        if (strcmp(probes[i].name, name) == 0) {
+        if (strcmp(names[i], name) == 0) {
             *probe = i;
             return true;
         }
@@ -192,8 +162,7 @@ static struct dt_class *map_class(const bt_event_class *class) {
 
     map->class = class;
     bt_event_class_get_ref(class);
-    if (!find_probe(bt_event_class_get_name(class), &map->probe) ||
-        !bt_stream_class_borrow_default_clock_class_const(stream))
+    if (!find_probe(bt_event_class_get_name(class), &map->probe))
         return map;
     map->is_ours = map_members(map, bt_event_class_borrow_payload_field_class_const(class));
     map->vpid = find_context(class, stream, "vpid");
@@ -207,7 +176,7 @@ static struct dt_class *map_class(const bt_event_class *class) {
     return map;
 }
 
-static void free_map(gpointer data) {
+static void free_map(void *data) {
     struct dt_class *map = data;
 
     bt_event_class_put_ref(map->class);
@@ -221,7 +190,7 @@ const struct dt_class *dt_class_of(struct dt_classes *classes, const bt_event_cl
         map = g_hash_table_lookup(classes->all, class);
         if (!map) {
             map = map_class(class);
-            g_hash_table_insert(classes->all, (gpointer) class, map);
+            g_hash_table_insert(classes->all, (void *)class, map);
         }
         classes->last = map;
     }
@@ -242,12 +211,12 @@ void dt_classes_free(struct dt_classes *classes) {
 
 /* -- Events ------------------------------------------------------------------------- */
 
-/* babeltrace2 below 2.0.5 shows an earlier text for an empty one; the length is right. */
+/* Before 2.0.5, babeltrace2 returns an earlier text for an empty one; the length is correct. */
 static const char *text(const bt_field *field) {
     return bt_field_string_get_length(field) ? bt_field_string_get_value(field) : "";
 }
 
-/* LTTng writes a missing text so. */
+/* LTTng records a NULL string as "(null)". */
 static const char *program_text(const bt_field *field) {
     const char *written = text(field);
 
@@ -257,21 +226,22 @@ static const char *program_text(const bt_field *field) {
 static void read_member(const struct member *m, const bt_field *payload, union dt_event *fields) {
     const bt_field *field =
         bt_field_structure_borrow_member_field_by_index_const(payload, m->index);
-    void *to = (char *)fields + m->offset;
+    void *to = (char *)fields + m->field->offset;
 
-    switch (m->type) {
-    case TYPE_TEXT:
-        *(const char **)to = text(field);
+    switch (m->field->type) {
+    case DT_FIELD_IDENTIFIER:
+    case DT_FIELD_TERM:
+        *dt_field_text(fields, m->field) = text(field);
         break;
-    case TYPE_PROGRAM_TEXT:
-        *(const char **)to = program_text(field);
+    case DT_FIELD_STRING:
+        *dt_field_text(fields, m->field) = program_text(field);
         break;
-    case TYPE_int32:
-    case TYPE_uint32:
+    case DT_FIELD_int32:
+    case DT_FIELD_uint32:
         *(uint32_t *)to = (uint32_t)dt_integer(field, m->is_signed);
         break;
-    case TYPE_int64:
-    case TYPE_uint64:
+    case DT_FIELD_int64:
+    case DT_FIELD_uint64:
         *(uint64_t *)to = (uint64_t)dt_integer(field, m->is_signed);
         break;
     }
@@ -303,8 +273,8 @@ void dt_class_read(const struct dt_class *class, const bt_event *event, struct d
     to->has = class->has;
     for (unsigned i = 0; i < class->members; i++)
         read_member(&class->member[i], payload, &to->fields);
-    read_number(&class->vpid, event, &to->vpid);
+    read_number(&class->vpid, event, &to->place.vpid);
     read_number(&class->vtid, event, &to->vtid);
-    read_text(&class->hostname, event, &to->hostname);
+    read_text(&class->hostname, event, &to->place.hostname);
     read_text(&class->procname, event, &to->procname);
 }

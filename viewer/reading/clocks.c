@@ -1,11 +1,10 @@
 /*
- * Two traces have one clock if they are of the same host, and if their clocks began at the same
- * nanosecond and have the same frequency: LTTng writes where the clock began when a session is
- * created, so two sessions of one host may differ by some microseconds.
+ * Two traces have the same clock if their hosts, their clock offsets and their clock frequencies
+ * are equal. LTTng writes the offset when it creates a session, so two sessions of one host may
+ * differ by a few microseconds.
  */
 #include "reading/clocks.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include <glib.h>
@@ -18,15 +17,15 @@ struct described {
 
 struct dt_clocks {
     GHashTable *by_text;
-    GHashTable *by_stream; /* with references */
+    GHashTable *by_stream; /* holds references to the streams */
     GPtrArray *all;
 };
 
-static void put_stream(gpointer stream) {
+static void put_stream(void *stream) {
     bt_stream_put_ref(stream);
 }
 
-static void free_described(gpointer clock) {
+static void free_described(void *clock) {
     g_free(((struct described *)clock)->text);
     g_free(clock);
 }
@@ -45,7 +44,7 @@ void dt_clocks_free(struct dt_clocks *clocks) {
         return;
     g_hash_table_destroy(clocks->by_text);
     g_hash_table_destroy(clocks->by_stream);
-    g_ptr_array_free(clocks->all, TRUE);
+    g_ptr_array_free(clocks->all, true);
     g_free(clocks);
 }
 
@@ -63,7 +62,7 @@ static char *describe(const bt_stream *stream) {
         frequency = bt_clock_class_get_frequency(class);
     }
     g_string_append_printf(text, " %" PRId64 " %" PRIu64 " %" PRIu64, seconds, cycles, frequency);
-    return g_string_free(text, FALSE);
+    return g_string_free(text, false);
 }
 
 static struct dt_clock *clock_of(struct dt_clocks *clocks, char *text) {
@@ -82,7 +81,7 @@ static struct dt_clock *clock_of(struct dt_clocks *clocks, char *text) {
     return &clock->seen;
 }
 
-static int by_text(gconstpointer a, gconstpointer b) {
+static int by_text(const void *a, const void *b) {
     const struct described *x = *(struct described *const *)a, *y = *(struct described *const *)b;
 
     return strcmp(x->text, y->text);
@@ -101,7 +100,7 @@ struct dt_clock *dt_clocks_of(struct dt_clocks *clocks, const bt_stream *stream)
         return clock;
     clock = clock_of(clocks, describe(stream));
     bt_stream_get_ref(stream);
-    g_hash_table_insert(clocks->by_stream, (gpointer)stream, clock);
+    g_hash_table_insert(clocks->by_stream, (void *)stream, clock);
     return clock;
 }
 

@@ -1,13 +1,13 @@
 /*
- * Events in the order of corrected times. Those of one clock come in order, so there is a queue for
- * each, and the earliest first one is next.
+ * Messages of one clock arrive in order. There is a queue for each clock, and the earliest head of
+ * all queues is the next message.
  */
 #include "reading/order.h"
 
 #include <glib.h>
 
 enum {
-    /* With more messages than this the earliest leaves, even if an earlier one may come. */
+    /* Beyond this number of messages, the earliest leaves, even if an earlier one may follow. */
     WAITING_MAX = 200000,
 };
 
@@ -24,7 +24,7 @@ struct dt_order {
     GQueue *queues; /* by the clock's number */
     unsigned queue_count;
     unsigned waiting;
-    int64_t now; /* of the last message, by its own clock */
+    int64_t now; /* time of the last message, by its own clock */
     int64_t least_offset;
     uint64_t number;
 };
@@ -68,7 +68,7 @@ static const bt_stream *stream_of(const bt_message *m) {
     }
 }
 
-/* Other messages come with an event's time, or later. */
+/* Messages other than events get the time of the last event. */
 static void set_now(struct dt_order *o, const bt_message *m) {
     int64_t time;
 
@@ -110,7 +110,7 @@ static void leave(struct dt_order *o, GQueue *queue) {
     g_free(w);
 }
 
-/* Those that nothing earlier can follow. */
+/* Passes on the messages up to `time`, because no earlier message can follow. */
 static void leave_until(struct dt_order *o, int64_t time) {
     GQueue *queue;
 
@@ -125,7 +125,7 @@ void dt_order_add(struct dt_order *o, const bt_message *m) {
     struct waiting *w;
 
     set_now(o, m);
-    /* One that began later, in a recording that is still being made. */
+    /* The clock of a trace that began later, in a live recording. */
     if (!clock || clock->number >= o->queue_count) {
         o->next(o->data, m);
         return;

@@ -12,18 +12,28 @@ struct dt_reader {
     struct dt_classes *classes;
     struct dt_streams *streams;
     struct dt_recorded event;
-    int64_t now; /* of the last event, for losses without times */
+    int64_t now; /* time of the last event, for losses without times */
 };
 
 /* -- Events ------------------------------------------------------------------------- */
+
+static struct dt_place place_of(const struct dt_stream *stream) {
+    return (struct dt_place){stream->hostname, stream->vpid, stream->trace};
+}
+
+/* Events of a stream without a clock have no snapshot to read. */
+static bool read_time(const struct dt_stream *stream, const bt_message *message, int64_t *time) {
+    return stream->has_clock &&
+           dt_stream_read_time(stream,
+                               bt_message_event_borrow_default_clock_snapshot_const(message), time);
+}
 
 static void read_event(struct dt_reader *r, const bt_message *message) {
     const bt_event *event = bt_message_event_borrow_event_const(message);
     const struct dt_class *class = dt_class_of(r->classes, bt_event_borrow_class_const(event));
     struct dt_stream *stream = dt_stream_of(r->streams, bt_event_borrow_stream_const(event));
     struct dt_recorded *to = &r->event;
-    bool has_time = dt_stream_read_time(
-        stream, bt_message_event_borrow_default_clock_snapshot_const(message), &to->time);
+    bool has_time = read_time(stream, message, &to->time);
 
     if (has_time)
         stream->last = to->time;
@@ -32,12 +42,10 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
             r->reads->skip(r->data);
         return;
     }
-    to->trace = stream->trace;
+    to->place = place_of(stream);
     to->clock = dt_clocks_differ(r->clocks) ? stream->clock : NULL;
     to->cpu = stream->cpu;
-    to->vpid = stream->vpid;
     to->vtid = DT_NO_VALUE;
-    to->hostname = stream->hostname;
     to->procname = "";
     to->has_deliveries = stream->has_deliveries;
     dt_class_read(class, event, to);
@@ -47,21 +55,24 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
 
 /* -- Losses ------------------------------------------------------------------------- */
 
-static void tell_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_lost *lost) {
+static void report_loss(struct dt_reader *r, struct dt_stream *stream, struct dt_lost *lost) {
+    const struct dt_place place = place_of(stream);
+
     lost->end = MAX(lost->end, lost->begin);
     g_free(stream->name);
-    stream->name = stream->cpu == DT_NO_VALUE
-                       ? g_strdup("a stream")
-                       : g_strdup_printf("CPU %" G_GINT64_FORMAT, stream->cpu);
+    stream->name = stream->cpu == DT_NO_VALUE ? g_strdup("a stream")
+                                              : g_strdup_printf("CPU %" PRId64, stream->cpu);
     lost->stream = stream->name;
     if (r->reads->lost)
-        r->reads->lost(r->data, stream->hostname, stream->vpid, stream->trace, lost);
+        r->reads->lost(r->data, &place, lost);
 }
 
-static void tell_unsure(struct dt_reader *r, const struct dt_stream *stream,
-                        const struct dt_lost *lost) {
+static void report_unsure(struct dt_reader *r, const struct dt_stream *stream,
+                          const struct dt_lost *lost) {
+    const struct dt_place place = place_of(stream);
+
     if (r->reads->unsure && lost->end != DT_NO_VALUE)
-        r->reads->unsure(r->data, stream->hostname, stream->vpid, stream->trace, lost->end);
+        r->reads->unsure(r->data, &place, lost->end);
 }
 
 static void end_lost_events(struct dt_reader *r, struct dt_stream *stream) {
@@ -69,12 +80,11 @@ static void end_lost_events(struct dt_reader *r, struct dt_stream *stream) {
         return;
     stream->has_lost_events = false;
     stream->events.begin = stream->last == DT_NO_VALUE ? r->now : stream->last;
-    tell_loss(r, stream, &stream->events);
+    report_loss(r, stream, &stream->events);
 }
 
-/* A packet that is full stays open until another one is free: its last events are lost, from the
-   last one that it has to its end. babeltrace2 tells their number, and its end, before the packet.
- */
+/* A full packet stays open until another packet is free. Events between its last recorded event and
+   its end are lost. babeltrace2 reports their number and the packet's end before the packet. */
 static void read_lost_events(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
     struct dt_stream *info = dt_stream_of(r->streams, stream);
@@ -88,7 +98,7 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
             bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message));
         info->events.end = dt_stream_time(
             info, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message));
-        tell_unsure(r, info, &info->events);
+        report_unsure(r, info, &info->events);
     }
     if (bt_message_discarded_events_get_count(message, &info->events.count) !=
         BT_PROPERTY_AVAILABILITY_AVAILABLE)
@@ -97,12 +107,13 @@ static void read_lost_events(struct dt_reader *r, const bt_message *message) {
         end_lost_events(r, info);
 }
 
-/* A recorder that overwrites its oldest packets loses all events up to the next packet. How many
-   they were, nobody knows. */
+/* A recorder that overwrites its oldest packets loses all events up to the next packet. The number
+   of lost events is unknown. */
 static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
     struct dt_stream *info = dt_stream_of(r->streams, stream);
     struct dt_lost *lost = &info->packets;
+    struct dt_place place;
 
     *lost = (struct dt_lost){.begin = DT_NO_VALUE, .end = DT_NO_VALUE};
     if (bt_stream_class_discarded_packets_have_default_clock_snapshots(
@@ -116,16 +127,17 @@ static void read_lost_packets(struct dt_reader *r, const bt_message *message) {
     if (lost->begin == DT_NO_VALUE)
         lost->begin = r->now;
     info->has_lost_packets = true;
-    tell_unsure(r, info, lost);
+    report_unsure(r, info, lost);
+    place = place_of(info);
     if (r->reads->losing)
-        r->reads->losing(r->data, info->hostname, info->vpid, info->trace, lost->begin);
+        r->reads->losing(r->data, &place, lost->begin);
 }
 
 static void end_lost_packets(struct dt_reader *r, struct dt_stream *stream) {
     if (!stream->has_lost_packets)
         return;
     stream->has_lost_packets = false;
-    tell_loss(r, stream, &stream->packets);
+    report_loss(r, stream, &stream->packets);
 }
 
 /* -- Packets and streams ------------------------------------------------------------ */

@@ -1,24 +1,24 @@
 /*
- * Messages of babeltrace2 as recorded events, for the model.
+ * Converts messages of babeltrace2 to recorded events for the model.
  */
-#ifndef DT_VIEWER_READING_READER_H
-#define DT_VIEWER_READING_READER_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
 #include "reading/clocks.h"
-#include "shared/told.h"
+#include "shared/model_events.h"
 
-/* Who gets what is read. Functions that are NULL are not called. */
+/* Callbacks of the reader. Functions that are NULL are not called. */
 struct dt_reads {
     void (*event)(void *data, const struct dt_recorded *event);
     /* An event of another provider, or one whose fields could not be read. */
     void (*skip)(void *data);
-    /* As those of the model. */
-    void (*losing)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t begin);
-    void (*unsure)(void *data, const char *hostname, int64_t vpid, uint64_t trace, int64_t end);
-    void (*lost)(void *data, const char *hostname, int64_t vpid, uint64_t trace,
-                 const struct dt_lost *lost);
+    /* A loss begins whose end is not yet known: the known state ends at `begin`. */
+    void (*losing)(void *data, const struct dt_place *place, int64_t begin);
+    /* Events of this place may be lost up to `end`: until then, a missing event means nothing. */
+    void (*unsure)(void *data, const struct dt_place *place, int64_t end);
+    /* A loss whose end is known. */
+    void (*lost)(void *data, const struct dt_place *place, const struct dt_lost *lost);
 };
 
 struct dt_reader;
@@ -26,5 +26,3 @@ struct dt_reader;
 struct dt_reader *dt_reader_new(const struct dt_reads *reads, void *data, struct dt_clocks *clocks);
 void dt_reader_message(struct dt_reader *reader, const bt_message *message);
 void dt_reader_free(struct dt_reader *reader);
-
-#endif

@@ -3,9 +3,8 @@
 #include <glib.h>
 
 #include "reading/classes.h"
-#include "reading/fields.h"
 
-/* Times up to the year 2116: two of them have a difference. */
+/* The latest valid time, in the year 2116. The difference of two valid times does not overflow. */
 static const int64_t latest = INT64_C(1) << 62;
 
 struct trace {
@@ -48,12 +47,13 @@ static const struct trace *trace_of(struct dt_streams *streams, const bt_trace *
                             .has_deliveries = dt_classes_have(class, DT_message_delivery) ||
                                               dt_classes_have(class, DT_message_receive)};
     bt_trace_get_ref(trace);
-    g_hash_table_insert(streams->traces, (gpointer)trace, found);
+    g_hash_table_insert(streams->traces, (void *)trace, found);
     return found;
 }
 
 static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *stream) {
     const bt_trace *trace = bt_stream_borrow_trace_const(stream);
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
     struct dt_stream *info = g_new0(struct dt_stream, 1);
     const struct trace *of = trace_of(streams, trace);
 
@@ -61,6 +61,7 @@ static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *s
     *info = (struct dt_stream){.stream = stream,
                                .trace = of->number,
                                .has_deliveries = of->has_deliveries,
+                               .has_clock = bt_stream_class_borrow_default_clock_class_const(class),
                                .clock = dt_clocks_of(streams->clocks, stream),
                                .cpu = DT_NO_VALUE,
                                .last = DT_NO_VALUE,
@@ -70,7 +71,7 @@ static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *s
     return info;
 }
 
-static void free_stream(gpointer data) {
+static void free_stream(void *data) {
     struct dt_stream *info = data;
 
     bt_stream_put_ref(info->stream);
@@ -86,7 +87,7 @@ struct dt_stream *dt_stream_of(struct dt_streams *streams, const bt_stream *stre
     streams->last = g_hash_table_lookup(streams->known, stream);
     if (!streams->last) {
         streams->last = describe(streams, stream);
-        g_hash_table_insert(streams->known, (gpointer)stream, streams->last);
+        g_hash_table_insert(streams->known, (void *)stream, streams->last);
     }
     return streams->last;
 }
@@ -130,7 +131,7 @@ int64_t dt_stream_time(const struct dt_stream *stream, const bt_clock_snapshot *
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
-static void free_trace(gpointer data) {
+static void free_trace(void *data) {
     struct trace *of = data;
 
     bt_trace_put_ref(of->trace);

@@ -1,6 +1,5 @@
 /* Cells of the report's tables. */
-#ifndef DT_VIEWER_REPORT_CELLS_H
-#define DT_VIEWER_REPORT_CELLS_H
+#pragma once
 
 #include "shared/columns.h"
 #include "summary/summary.h"
@@ -10,20 +9,19 @@ void dt_cell_bytes(struct dt_columns *c, uint64_t bytes);
 void dt_cell_words(struct dt_columns *c, uint64_t words);
 void dt_cell_number(struct dt_columns *c, int64_t number);
 void dt_cell_count(struct dt_columns *c, uint64_t number);
-/* What is seldom: the table has a column for it if a row has some. */
+/* A rare number: the table has the column only if a row is not 0. */
 void dt_cell_some(struct dt_columns *c, uint64_t number);
-/* A time as seconds since the recording's begin. */
+/* A time, in seconds from the begin of the recording. */
 void dt_cell_time(struct dt_columns *c, const struct dt_summary *summary, int64_t time);
-/* The number of its node, where there are several. */
+/* The number of the node, if there are several nodes. */
 void dt_cell_node(struct dt_columns *c, const struct dt_summary *summary,
                   const struct dt_seen_node *node);
-void dt_cell_who(struct dt_columns *c, const struct dt_who *who);
-/* With its node, if that is not the one of the row. */
-void dt_cell_other(struct dt_columns *c, const struct dt_who *who, const struct dt_who *of_row);
-/* The row is of the sender's node. */
+void dt_cell_actor(struct dt_columns *c, const struct dt_actor *actor);
+/* With the process's node, if it differs from the node of the row. */
+void dt_cell_other(struct dt_columns *c, const struct dt_actor *actor,
+                   const struct dt_actor *of_row);
+/* The node of the row is the sender's. */
 void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair);
-/* Where many columns leave little room: the name alone, if it has one. */
-void dt_cell_short(struct dt_columns *c, const struct dt_who *who);
-
-#endif
+/* For tables with many columns: the name alone, if the process has one. */
+void dt_cell_short(struct dt_columns *c, const struct dt_actor *actor);

@@ -1,20 +1,20 @@
-#include "sequence/mermaid.h"
+/* A sequence diagram in the syntax of Mermaid. */
+#include "sequence/sequence_events.h"
 
 #include <string.h>
 
-#include "shared/term.h"
-#include "shared/texts.h"
-
 enum { TEXT_CHARS = 80, NAME_CHARS = 60, REMARK_CHARS = 200 };
 
-/* Mermaid reads no quotes: it has entities, #59; for a semicolon. What its grammar, HTML or
- * mathematics ($$) could take for their own becomes one; control characters become spaces. */
-static void put(GString *to, const char *text, glong most) {
+/* Mermaid has no quotes, only entities: #59; is a semicolon. Characters that are special in its
+ * grammar, in HTML or in mathematics ($$) become entities; control characters become spaces. */
+static void put(GString *to, const char *text, long most) {
     static const char own[] = ";#:<>&\"%\\`";
-    glong n = 0;
+    long n = 0;
+
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
         bool is_valid = c != (gunichar)-1 && c != (gunichar)-2;
+
         if (n++ == most) {
             g_string_append(to, "...");
             return;
@@ -40,8 +40,10 @@ static void number(struct dt_party *party, GPtrArray *parties) {
 
 static bool has_two_nodes(const GPtrArray *parties) {
     const struct dt_party *first = NULL;
-    for (guint i = 0; i < parties->len; i++) {
+
+    for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
+
         if (!party->is_process)
             continue;
         if (first && first->node != party->node)
@@ -53,9 +55,11 @@ static bool has_two_nodes(const GPtrArray *parties) {
 
 static void participants(GString *to, const struct dt_sequence *s, const GPtrArray *parties) {
     bool is_of_nodes = has_two_nodes(parties);
-    for (guint i = 0; i < parties->len; i++) {
+
+    for (unsigned i = 0; i < parties->len; i++) {
         const struct dt_party *party = g_ptr_array_index(parties, i);
         g_autoptr(GString) text = g_string_new(party->show);
+
         if (!strstr(party->show, party->pid))
             g_string_append_printf(text, " %s", party->pid);
         if (is_of_nodes && party->is_process)
@@ -67,28 +71,39 @@ static void participants(GString *to, const struct dt_sequence *s, const GPtrArr
     }
 }
 
-/* The envelope of a gen_server's call and cast is left out: "call {get,17}". */
-static void put_message(GString *to, const char *text) {
-    const char *request = text, *kind = NULL;
-    if (!text)
-        return;
-    if (dt_skip(&request, "{'$gen_call',")) {
-        request = dt_term_end(request);
-        if (dt_skip(&request, ","))
-            kind = "call ";
-    } else if (dt_skip(&request, "{'$gen_cast',")) {
-        kind = "cast ";
-    }
-    if (!kind) {
-        put(to, *text ? text : "message", TEXT_CHARS);
-        return;
-    }
-    g_autofree char *body = g_strndup(request, (gsize)(dt_term_end(request) - request));
-    g_string_append(to, kind);
-    put(to, body, TEXT_CHARS);
+/* Messages of OTP's behaviours: words, and patterns whose group is the content. */
+static const struct {
+    const char *word, *pattern;
+} otp_messages[] = {
+#define OTP_MESSAGE(word, pattern) {word, pattern},
+#include <sequence/otp_messages.h>
+};
+
+static GPtrArray *compiled(void) {
+    GPtrArray *patterns = g_ptr_array_new_with_free_func((GDestroyNotify)g_regex_unref);
+    for (size_t i = 0; i < G_N_ELEMENTS(otp_messages); i++)
+        /* Texts may have any bytes. */
+        g_ptr_array_add(patterns, g_regex_new(otp_messages[i].pattern, G_REGEX_RAW, 0, NULL));
+    return patterns;
 }
 
-static void step(GString *to, const struct dt_step *step) {
+/* Omits the wrapper of OTP's behaviours: "call {get,17}". */
+static void put_message(GString *to, const GPtrArray *patterns, const char *text) {
+    if (!text)
+        return;
+    for (guint i = 0; i < patterns->len; i++) {
+        g_autoptr(GMatchInfo) match = NULL;
+        if (!g_regex_match(g_ptr_array_index(patterns, i), text, 0, &match))
+            continue;
+        g_autofree char *content = g_match_info_fetch(match, 1);
+        g_string_append_printf(to, "%s ", otp_messages[i].word);
+        put(to, *content ? content : "...", TEXT_CHARS);
+        return;
+    }
+    put(to, *text ? text : "message", TEXT_CHARS);
+}
+
+static void put_step(GString *to, const GPtrArray *patterns, const struct dt_step *step) {
     if (step->kind == DT_STEP_EXIT) {
         g_string_append_printf(to, "    Note over p%u: exits#58; ", step->from->alias);
         put(to, step->text, TEXT_CHARS);
@@ -97,21 +112,22 @@ static void step(GString *to, const struct dt_step *step) {
     }
     const char *arrow = step->is_dead ? "-x" : step->inferred ? "-->>" : "->>";
     g_string_append_printf(to, "    p%u%sp%u: ", step->from->alias, arrow, step->to->alias);
-    put_message(to, step->text);
+    put_message(to, patterns, step->text);
     g_string_append(to, step->is_early   ? " inferred, clocks differ\n"
                         : step->inferred ? " inferred\n"
                                          : "\n");
 }
 
 void dt_sequence_mermaid(struct dt_sequence *s, const char *nothing, GString *to) {
-    g_autoptr(GPtrArray) parties = g_ptr_array_new();
-    for (guint i = 0; i < s->steps->len; i++) {
+    g_autoptr(GPtrArray) parties = g_ptr_array_new(), patterns = compiled();
+
+    for (unsigned i = 0; i < s->steps->len; i++) {
         number(g_array_index(s->steps, struct dt_step, i).from, parties);
         number(g_array_index(s->steps, struct dt_step, i).to, parties);
     }
     g_string_append(to, "sequenceDiagram\n");
     if (s->left_out)
-        g_string_append_printf(to, "    %%%% %" G_GUINT64_FORMAT " later messages are left out\n",
+        g_string_append_printf(to, "    %%%% %" PRIu64 " later messages are left out\n",
                                s->left_out);
     if (nothing) {
         g_string_append(to, "    participant p1 as nothing to show\n    Note over p1: ");
@@ -119,10 +135,10 @@ void dt_sequence_mermaid(struct dt_sequence *s, const char *nothing, GString *to
         g_string_append_c(to, '\n');
     }
     participants(to, s, parties);
-    for (guint i = 0; i < s->steps->len; i++)
-        step(to, &g_array_index(s->steps, struct dt_step, i));
+    for (unsigned i = 0; i < s->steps->len; i++)
+        put_step(to, patterns, &g_array_index(s->steps, struct dt_step, i));
     if (s->left_out && parties->len)
-        g_string_append_printf(
-            to, "    Note over p1,p%u: %" G_GUINT64_FORMAT " later messages are left out\n",
-            parties->len, s->left_out);
+        g_string_append_printf(to,
+                               "    Note over p1,p%u: %" PRIu64 " later messages are left out\n",
+                               parties->len, s->left_out);
 }

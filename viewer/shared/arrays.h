@@ -1,12 +1,9 @@
-/* Arrays of pointers, to be sorted; the caller frees them. */
-#ifndef DT_VIEWER_SHARED_ARRAYS_H
-#define DT_VIEWER_SHARED_ARRAYS_H
+/* Arrays of pointers for sorting; the caller frees them. */
+#pragma once
 
 #include <glib.h>
 
-/* Those of an array's elements. */
+/* Pointers to the elements of an array. */
 GPtrArray *dt_pointers(const GArray *array);
-/* The values of a table, in no order. */
+/* The values of a hash table, in no order. */
 GPtrArray *dt_rows_of(GHashTable *table);
-
-#endif

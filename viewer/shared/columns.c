@@ -6,22 +6,23 @@ enum { GAP = 2, NARROWEST = 8, GIVEN_WAY = 15, ABSENT = -1 };
 
 struct dt_columns {
     const char *const *names;
-    guint n;
+    unsigned n;
     GPtrArray *cells;
-    glong *widths; /* of the columns, or ABSENT */
+    long *widths; /* of the columns, or ABSENT */
 };
 
 struct dt_columns *dt_columns_new(const char *const *names) {
     struct dt_columns *columns = g_new0(struct dt_columns, 1);
+
     columns->names = names;
     while (names[columns->n])
         columns->n++;
     columns->cells = g_ptr_array_new_with_free_func(g_free);
-    columns->widths = g_new0(glong, columns->n);
+    columns->widths = g_new0(long, columns->n);
     return columns;
 }
 
-/* Control characters, those of C1 among them, move the cursor; marks of direction turn texts. */
+/* Control characters (including C1) move the cursor; direction marks reverse text. */
 static bool is_harmless(gunichar c) {
     switch (g_unichar_type(c)) {
     case G_UNICODE_CONTROL:
@@ -38,6 +39,7 @@ static bool is_harmless(gunichar c) {
 void dt_columns_escape(GString *to, const char *text) {
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
+
         if (c == (gunichar)-1 || c == (gunichar)-2) {
             g_string_append_printf(to, "\\x%02x", (unsigned char)*text++);
             continue;
@@ -56,53 +58,58 @@ void dt_columns_escape(GString *to, const char *text) {
 
 void dt_columns_text(struct dt_columns *columns, const char *text) {
     GString *cell = g_string_new(NULL);
+
     dt_columns_escape(cell, text ? text : "");
-    g_ptr_array_add(columns->cells, g_string_free(cell, FALSE));
+    g_ptr_array_add(columns->cells, g_string_free(cell, false));
 }
 
 void dt_columns_printf(struct dt_columns *columns, const char *format, ...) {
     va_list args;
+
     va_start(args, format);
     g_ptr_array_add(columns->cells, g_strdup_vprintf(format, args));
     va_end(args);
 }
 
-static bool gives_way(const struct dt_columns *columns, guint column) {
+static bool gives_way(const struct dt_columns *columns, unsigned column) {
     return columns->names[column][0] == '~';
 }
 
-static bool is_text(const struct dt_columns *columns, guint column) {
+static bool is_text(const struct dt_columns *columns, unsigned column) {
     return columns->names[column][0] == '<' || gives_way(columns, column);
 }
 
-static const char *name_of(const struct dt_columns *columns, guint column) {
+static const char *name_of(const struct dt_columns *columns, unsigned column) {
     return columns->names[column] + is_text(columns, column);
 }
 
-static glong width_of_char(gunichar c) {
+static long width_of_char(gunichar c) {
     return g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
 }
 
-static glong width_of(const char *text) {
-    glong width = 0;
+static long width_of(const char *text) {
+    long width = 0;
+
     for (; *text; text = g_utf8_next_char(text))
         width += width_of_char(g_utf8_get_char(text));
     return width;
 }
 
-/* Leaves as much of a wider text as fits, with a mark. */
-static void cut(GString *text, glong width) {
+/* Truncates a text to `width`, including the mark. */
+static void cut(GString *text, long width) {
     static const char mark[] = "...";
     const char *end = text->str;
-    glong room = width - width_of(mark);
+    long room = width - width_of(mark);
+
     for (; (room -= width_of_char(g_utf8_get_char(end))) >= 0;)
         end = g_utf8_next_char(end);
-    g_string_truncate(text, (gsize)(end - text->str));
+    g_string_truncate(text, (size_t)(end - text->str));
     g_string_append(text, mark);
 }
 
-static void put(GString *to, const struct dt_columns *columns, guint column, const char *text) {
-    glong width = columns->widths[column];
+static void put(GString *to, const struct dt_columns *columns, unsigned column, const char *text) {
+    long width = columns->widths[column];
+
     if (width == ABSENT)
         return;
     g_autoptr(GString) cell = g_string_new(text);
@@ -113,29 +120,31 @@ static void put(GString *to, const struct dt_columns *columns, guint column, con
     g_string_append_printf(to, "%s%*s", cell->str, is_text(columns, column) ? rest : 0, "");
 }
 
-/* A column that has nothing in any row is left out. */
+/* A column whose cells are all empty is ABSENT. */
 static void set_widths(struct dt_columns *columns) {
-    for (guint cell = 0; cell < columns->cells->len;)
-        for (guint i = 0; i < columns->n; i++, cell++)
+    for (unsigned cell = 0; cell < columns->cells->len;)
+        for (unsigned i = 0; i < columns->n; i++, cell++)
             columns->widths[i] =
                 MAX(columns->widths[i], width_of(g_ptr_array_index(columns->cells, cell)));
-    for (guint i = 0; i < columns->n; i++)
+    for (unsigned i = 0; i < columns->n; i++)
         columns->widths[i] =
             columns->widths[i] ? MAX(columns->widths[i], width_of(name_of(columns, i))) : ABSENT;
 }
 
-static glong width_of_all(const struct dt_columns *columns) {
-    glong all = 0;
-    for (guint i = 0; i < columns->n; i++)
+static long width_of_all(const struct dt_columns *columns) {
+    long all = 0;
+
+    for (unsigned i = 0; i < columns->n; i++)
         all += columns->widths[i] == ABSENT ? 0 : columns->widths[i] + GAP;
     return all;
 }
 
-/* The widest text of those that are wider than `least`; columns->n if there is none. */
-static guint widest(const struct dt_columns *columns, bool is_way_given, glong least) {
-    const glong *widths = columns->widths;
-    guint widest = columns->n;
-    for (guint i = 0; i < columns->n; i++)
+/* The widest text column that is wider than `least`; columns->n if there is none. */
+static unsigned widest(const struct dt_columns *columns, bool is_way_given, long least) {
+    const long *widths = columns->widths;
+    unsigned widest = columns->n;
+
+    for (unsigned i = 0; i < columns->n; i++)
         if (widths[i] > least && is_text(columns, i) && (gives_way(columns, i) || !is_way_given) &&
             (widest == columns->n || widths[i] > widths[widest]))
             widest = i;
@@ -143,8 +152,9 @@ static guint widest(const struct dt_columns *columns, bool is_way_given, glong l
 }
 
 static void narrow(struct dt_columns *columns) {
-    for (glong over = width_of_all(columns) - DT_COLUMNS; over > 0; over--) {
-        guint column = widest(columns, true, GIVEN_WAY);
+    for (long over = width_of_all(columns) - DT_COLUMNS; over > 0; over--) {
+        unsigned column = widest(columns, true, GIVEN_WAY);
+
         if (column == columns->n)
             column = widest(columns, false, NARROWEST);
         if (column == columns->n)
@@ -162,15 +172,15 @@ static void end_line(GString *to) {
 void dt_columns_end(struct dt_columns *columns, GString *to) {
     set_widths(columns);
     narrow(columns);
-    for (guint i = 0; i < columns->n; i++)
+    for (unsigned i = 0; i < columns->n; i++)
         put(to, columns, i, name_of(columns, i));
     end_line(to);
-    for (guint cell = 0; cell < columns->cells->len;) {
-        for (guint i = 0; i < columns->n; i++, cell++)
+    for (unsigned cell = 0; cell < columns->cells->len;) {
+        for (unsigned i = 0; i < columns->n; i++, cell++)
             put(to, columns, i, g_ptr_array_index(columns->cells, cell));
         end_line(to);
     }
-    g_ptr_array_free(columns->cells, TRUE);
+    g_ptr_array_free(columns->cells, true);
     g_free(columns->widths);
     g_free(columns);
 }

@@ -16,7 +16,7 @@ static void keep(GString *to, struct piece piece) {
     g_string_append_len(to, piece.begin, piece.end - piece.begin);
 }
 
-/* Nothing of the text follows: it was cut there, or the mark of a cut does. */
+/* The text ends here, or only the truncation mark follows. */
 static bool is_cut(const char *end) {
     return !*end || strcmp(end, "...") == 0;
 }
@@ -27,7 +27,7 @@ static const char *past(const char *s, const char *letters) {
 
 /* -- Strings and binaries --------------------------------------------------------------- */
 
-/* Past a string, whose first quote is at `s`; counts its characters. */
+/* Returns the end of the string whose opening quote is at `s`; counts its characters. */
 static const char *past_string(const char *s, unsigned *count) {
     for (s++; *s && *s != '"' && !is_cut(s); s++) {
         s += *s == '\\' && s[1];
@@ -36,7 +36,7 @@ static const char *past_string(const char *s, unsigned *count) {
     return *s == '"' ? s + 1 : s;
 }
 
-/* "src/shop.erl" of a stack trace. */
+/* A source file in a stack trace: "src/shop.erl". */
 static bool is_file(struct piece string) {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./";
@@ -100,7 +100,7 @@ static const char *past_number(const char *s) {
     return *end == '.' && g_ascii_isdigit(end[1]) ? past(end + 1, DIGITS) : end;
 }
 
-/* Past numbers with commas between them; counts them. */
+/* Returns the end of a comma-separated list of numbers; counts them. */
 static const char *past_row(const char *s, unsigned *count) {
     for (*count = 1;; ++*count) {
         const char *end = past_number(s);
@@ -137,7 +137,7 @@ static const char *put_word(GString *to, const char *s) {
     return end;
 }
 
-/* Past <0.1.0>, #Ref<0.1.2.3>, #Fun<shop.3.1234>; NULL without one of them. */
+/* Returns the end of <0.1.0>, #Ref<0.1.2.3> or #Fun<shop.3.1234>; NULL if there is none. */
 static const char *past_handle(const char *s) {
     const char *end = *s == '#' ? past(s + 1, "FunPortRef") : s;
 
@@ -156,7 +156,7 @@ static const char *put_handle(GString *to, const char *s) {
     return end;
 }
 
-/* A key of PEM in the text of a log. */
+/* A PEM block in a log text. */
 static const char *put_pem(GString *to, const char *s) {
     const char *end = strstr(s, "-----END");
 

@@ -1,9 +1,9 @@
 /*
- * The first error is kept; what is written after it is dropped.
+ * Only the first error is stored; data written after it is dropped.
  *
- * The folder may belong to another user, who may put anything there, and rename or remove what is
- * there. So a file is made under a name of its own that cannot be predicted, is readable by its
- * owner alone until it is complete, and counts as written only if its name leads to it at the end.
+ * The folder may belong to another user, who can create, rename and remove any file in it. The file
+ * is therefore created under an unpredictable name and is readable only by its owner until it is
+ * complete. Writing succeeds only if the final path leads to this file at the end.
  */
 #include "shared/file.h"
 
@@ -18,7 +18,7 @@ struct dt_file {
     FILE *stream;
     char *path, *name;    /* as given; within the folder */
     int folder, contents; /* descriptors; -1 for standard output, devices and pipes */
-    char *part;           /* its name until it is complete; else NULL */
+    char *part;           /* the temporary name until it is complete; else NULL */
     GError *error;
 };
 
@@ -33,10 +33,10 @@ static void keep_error(struct dt_file *file) {
     keep_failure(file, g_strerror(errno));
 }
 
-/* -- What is written as it is ----------------------------------------------------------- */
+/* -- Direct output ---------------------------------------------------------------------- */
 
-/* The number of a descriptor of this process, for its path: such a path may have anything behind
- * it, also what cannot be opened again. -1: another path. */
+/* The number of the descriptor of this process that a path names; -1 for any other path. The file
+ * behind such a path is not always one that can be opened again. */
 static int descriptor_of(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
 
@@ -45,7 +45,7 @@ static int descriptor_of(const char *path) {
     if (strcmp(path, "/dev/stderr") == 0)
         return STDERR_FILENO;
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
-        guint64 number;
+        uint64_t number;
 
         if (g_str_has_prefix(path, folders[i]) &&
             g_ascii_string_to_unsigned(path + strlen(folders[i]), 10, 0, INT_MAX, &number, NULL))
@@ -58,8 +58,8 @@ static bool is_same(const struct stat *one, const struct stat *other) {
     return one->st_ino == other->st_ino && one->st_dev == other->st_dev;
 }
 
-/* A device or a pipe is written to: a rename would replace it, /dev/null for everybody. That of
- * another user is not even opened, because opening it may block or have effects. */
+/* Devices and pipes are written to directly, because a rename would replace them, even /dev/null.
+ * Those of another user are not opened, because opening may block or have side effects. */
 static FILE *open_special(struct dt_file *file, const struct stat *found) {
     struct stat opened;
     int fd;
@@ -78,10 +78,10 @@ static FILE *open_special(struct dt_file *file, const struct stat *found) {
     return NULL;
 }
 
-/* -- What is complete or absent ----------------------------------------------------------- */
+/* -- Output through a temporary file ------------------------------------------------------ */
 
-/* Whether the name leads to the file, without links, and the file is this user's: a file system may
- * give what is made there to another one. */
+/* Whether the name leads to the file without a symbolic link, and the file belongs to this user: a
+ * file system may assign new files to another user. */
 static bool leads_to(const struct dt_file *file, int folder, const char *name) {
     struct stat mine, there;
 
@@ -90,7 +90,7 @@ static bool leads_to(const struct dt_file *file, int folder, const char *name) {
            mine.st_uid == geteuid();
 }
 
-/* The mode also limits what a default ACL of the folder allows others. */
+/* The mode also limits the permissions of a default ACL of the folder. */
 static FILE *open_part(struct dt_file *file) {
     char *part = g_strdup_printf("dyntrace-%08x%08x.part", g_random_int(), g_random_int());
     int fd = openat(file->folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -109,7 +109,7 @@ static FILE *open_part(struct dt_file *file) {
     return fd < 0 ? NULL : fdopen(fd, "wb");
 }
 
-/* Some file systems have a mode for all files. */
+/* An error is ignored, because some file systems have one mode for all files. */
 static void open_to_others(const struct dt_file *file) {
     mode_t mask = umask(0);
 
@@ -197,7 +197,7 @@ const GError *dt_file_failed(const struct dt_file *file) {
     return file ? file->error : NULL;
 }
 
-/* Standard output stays open: it is babeltrace2's. */
+/* Standard output stays open, because babeltrace2 owns it. */
 static void end_stream(struct dt_file *file) {
     FILE *stream = file->stream;
     bool is_ended;

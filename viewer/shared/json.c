@@ -22,8 +22,8 @@ void dt_json_close(GString *to, char bracket) {
     g_string_append_c(to, bracket);
 }
 
-/* Characters with a meaning in HTML are escaped, too: the text may stand inside a page's script. So
-   are U+2028 and U+2029, which end lines of JavaScript. */
+/* Characters with a meaning in HTML are also escaped, because the text may be part of a script in a
+   page. So are U+2028 and U+2029, which are line terminators in JavaScript. */
 static bool is_escaped(gunichar c) {
     return c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f ||
            c == 0x2028 || c == 0x2029;
@@ -34,7 +34,7 @@ static void put_string(GString *to, const char *text) {
     while (*text) {
         gunichar c = g_utf8_get_char_validated(text, -1);
 
-        /* A byte that is no UTF-8: cut texts may end inside a character. */
+        /* Not UTF-8: a truncated text may end inside a character. */
         if (c == (gunichar)-1 || c == (gunichar)-2) {
             g_string_append(to, "\\ufffd");
             text++;
@@ -60,7 +60,7 @@ void dt_json_number(GString *to, const char *name, int64_t number) {
         return;
     }
     dt_json_name(to, name);
-    g_string_append_printf(to, "%" G_GINT64_FORMAT, number);
+    g_string_append_printf(to, "%" PRId64, number);
 }
 
 void dt_json_boolean(GString *to, const char *name, bool is) {

@@ -21,7 +21,7 @@ static bool read_flag(const char *text, bool *is) {
     return true;
 }
 
-/* What is written goes to a file beside it, which would get the folder's name only at the end. */
+/* Rejects a folder here: otherwise the error would come only from the rename at the end. */
 static bool read_file(const char *path, const char **file) {
     *file = path;
     return *path && !g_file_test(path, G_FILE_TEST_IS_DIR);
@@ -29,17 +29,17 @@ static bool read_file(const char *path, const char **file) {
 
 static void read_standard(const struct dt_param *param, union dt_value *value) {
     switch (param->type) {
-    case DT_PARAM_STRING:
-    case DT_PARAM_FILE:
+    case DT_STRING:
+    case DT_FILE:
         value->string = param->standard;
         break;
-    case DT_PARAM_WORD:
+    case DT_WORD:
         read_word(param->words, param->standard, &value->word);
         break;
-    case DT_PARAM_INTEGER:
+    case DT_INTEGER:
         value->integer = g_ascii_strtoll(param->standard, NULL, 10);
         break;
-    case DT_PARAM_BOOL:
+    case DT_BOOL:
         read_flag(param->standard, &value->is);
         break;
     }
@@ -72,41 +72,41 @@ static bool boolean(const bt_value *given, bool *value) {
 
 static bool read_given(const struct dt_param *param, const bt_value *given, union dt_value *value) {
     switch (param->type) {
-    case DT_PARAM_STRING:
+    case DT_STRING:
         if (!bt_value_is_string(given))
             return false;
         value->string = bt_value_string_get(given);
         return true;
-    case DT_PARAM_FILE:
+    case DT_FILE:
         return bt_value_is_string(given) && read_file(bt_value_string_get(given), &value->string);
-    case DT_PARAM_WORD:
+    case DT_WORD:
         return bt_value_is_string(given) &&
                read_word(param->words, bt_value_string_get(given), &value->word);
-    case DT_PARAM_INTEGER:
+    case DT_INTEGER:
         return integer(given, &value->integer) && value->integer >= param->least &&
                value->integer <= param->most;
-    case DT_PARAM_BOOL:
+    case DT_BOOL:
         return boolean(given, &value->is);
     }
     return false;
 }
 
-/* What a parameter has to be: "an integer from 1 to 200". */
+/* The allowed values of a parameter: "an integer from 1 to 200". */
 static char *expected(const struct dt_param *param) {
     switch (param->type) {
-    case DT_PARAM_FILE:
+    case DT_FILE:
         return g_strdup("a file's path, not empty and not a folder's");
-    case DT_PARAM_WORD: {
+    case DT_WORD: {
         char *words = g_strjoinv(", ", (char **)param->words);
         char *text = g_strconcat("one of ", words, NULL);
 
         g_free(words);
         return text;
     }
-    case DT_PARAM_INTEGER:
-        return g_strdup_printf("an integer from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                               param->least, param->most);
-    case DT_PARAM_BOOL:
+    case DT_INTEGER:
+        return g_strdup_printf("an integer from %" PRId64 " to %" PRId64, param->least,
+                               param->most);
+    case DT_BOOL:
         return g_strdup("a boolean");
     default:
         return g_strdup("a string");
@@ -162,7 +162,7 @@ union dt_value *dt_params_read(const struct dt_param *table, const struct dt_par
 
     bt_value_map_foreach_entry_const(given, is_known, &unknown);
     if (unknown.name) {
-        g_set_error(error, DT_ERROR, 0, "there is no parameter %s", unknown.name);
+        g_set_error(error, DT_ERROR, 0, "unknown parameter %s", unknown.name);
         return NULL;
     }
     while (table && table[count].name)
@@ -193,5 +193,5 @@ char *dt_params_help(const struct dt_param *table, const struct dt_param *also) 
 
     put_help(help, table);
     put_help(help, also);
-    return g_string_free(help, FALSE);
+    return g_string_free(help, false);
 }

@@ -1,19 +1,16 @@
 /*
- * The parameters of a sink: the text of --params, checked by the sink's table.
+ * The parameters of a sink: the values of --params, checked against the sink's table.
  */
-#ifndef DT_VIEWER_SHARED_PARAMS_H
-#define DT_VIEWER_SHARED_PARAMS_H
+#pragma once
 
 #include <babeltrace2/babeltrace.h>
 
 #include "shared/sink.h"
 
-/* The values in the order of the table, or NULL with an error that names the parameter. Strings
-   are those of `given`, or of the table. `given` may have those of another table, too. */
+/* Returns the values in the order of the table, or NULL with an error that names the parameter.
+   Strings belong to `given` or to the table. `given` may also have the parameters of `also`. */
 union dt_value *dt_params_read(const struct dt_param *table, const struct dt_param *also,
                                const bt_value *given, GError **error);
 
-/* The tables for people; to be freed by g_free. */
+/* The help text for both tables; to be freed by g_free. */
 char *dt_params_help(const struct dt_param *table, const struct dt_param *also);
-
-#endif

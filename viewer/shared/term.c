@@ -7,33 +7,28 @@
 
 #include "shared/texts.h"
 
-/* Past a quoted atom, a string or a character that starts at `s`. */
-static const char *quoted(const char *s) {
-    char quote = *s++;
-    while (*s && *s != quote)
-        s += *s == '\\' && s[1] ? 2 : 1;
-    return *s ? s + 1 : s;
-}
-
 static bool is_atom(const char *s) {
     return g_ascii_islower(*s) || *s == '\'';
 }
 
-/* Past an atom. */
+/* Returns the end of an atom. */
 static const char *atom(const char *s) {
     if (*s == '\'')
-        return quoted(s);
+        return s + dt_quoted(s);
     while (g_ascii_isalnum(*s) || *s == '_' || *s == '@' || (unsigned char)*s >= 0x80)
         s++;
     return s;
 }
 
-const char *dt_term_end(const char *term) {
+/* Returns the end of a term: the comma or bracket after it, or the end of the text. */
+static const char *end_of(const char *term) {
     int depth = 0;
+
     while (*term) {
         bool is_begin = g_str_has_prefix(term, "<<"), is_end = g_str_has_prefix(term, ">>");
+
         if (*term == '"' || *term == '\'') {
-            term = quoted(term);
+            term += dt_quoted(term);
             continue;
         }
         if (depth == 0 && strchr(",}])", *term))
@@ -47,7 +42,7 @@ const char *dt_term_end(const char *term) {
     return term;
 }
 
-/* An atom as it is, and of other terms their kind. */
+/* Appends an atom unchanged, and any other term as `_`. */
 static void put_kind(GString *to, const char *s, const char *end) {
     if (is_atom(s) && atom(s) == end)
         g_string_append_len(to, s, end - s);
@@ -58,23 +53,22 @@ static void put_kind(GString *to, const char *s, const char *end) {
 static void put_tuple(GString *to, const char *s) {
     g_string_append_c(to, '{');
     while (*++s && *s != '}') {
-        const char *end = dt_term_end(s);
-        bool is_tag = to->len == 1;
-        if (is_tag)
-            put_kind(to, s, end);
+        const char *element = s;
+
+        s = end_of(s);
+        if (to->len == 1)
+            put_kind(to, element, s);
         else
             g_string_append(to, ",_");
-        if (*end != ',') {
-            s = end;
+        if (*s != ',')
             break;
-        }
-        s = end;
     }
     g_string_append(to, *s ? "}" : ",...");
 }
 
 void dt_term_shape(const char *request, char *shape, size_t size) {
     g_autoptr(GString) to = g_string_new(NULL);
+
     if (*request == '{')
         put_tuple(to, request);
     else if (*request == '[')
@@ -85,13 +79,14 @@ void dt_term_shape(const char *request, char *shape, size_t size) {
         put_kind(to, request, request + strlen(request));
     if (to->len >= size) {
         static const char cut[] = "...";
+
         g_string_truncate(to, dt_head(to->str, size - sizeof cut));
         g_string_append(to, cut);
     }
     g_strlcpy(shape, to->str, size);
 }
 
-/* Past numbers with dots between them; NULL if there are none. */
+/* Returns the end of a dot-separated list of numbers; NULL if there are none. */
 static const char *numbers(const char *s) {
     if (!g_ascii_isdigit(*s))
         return NULL;
@@ -102,8 +97,10 @@ static const char *numbers(const char *s) {
 
 char *dt_term_fold(const char *text) {
     GString *to = g_string_new(NULL);
+
     while (*text) {
         const char *end = *text == '<' ? numbers(text + 1) : NULL;
+
         if (end && *end == '>') {
             g_string_append(to, "<..");
             text = end;
@@ -111,5 +108,5 @@ char *dt_term_fold(const char *text) {
             g_string_append_c(to, *text++);
         }
     }
-    return g_string_free(to, FALSE);
+    return g_string_free(to, false);
 }

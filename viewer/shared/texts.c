@@ -36,6 +36,14 @@ bool dt_take(const char **text, const char *head, char *to, size_t room) {
     return true;
 }
 
+size_t dt_quoted(const char *text) {
+    size_t size = 1;
+
+    while (text[size] && text[size] != text[0])
+        size += text[size] == '\\' && text[size + 1] ? 2 : 1;
+    return text[size] ? size + 1 : size;
+}
+
 size_t dt_head(const char *text, size_t most) {
     size_t size = strnlen(text, most + 1);
 

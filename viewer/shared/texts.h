@@ -1,27 +1,30 @@
-/* Texts that are kept, hashes of them, and numbers that are compared. */
-#ifndef DT_VIEWER_SHARED_TEXTS_H
-#define DT_VIEWER_SHARED_TEXTS_H
+/* Helpers for strings, hashes and comparisons. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes it a copy of this text; false: it was one. */
+/* Replaces `*to` by a copy of the text; returns false if it already was equal. */
 bool dt_set(char **to, const char *text);
 
-/* The bytes of its begin that are whole characters, at most `most`. */
+/* The length of the longest prefix of whole characters that has at most `most` bytes. */
 size_t dt_head(const char *text, size_t most);
 
-/* A copy with at most `most` bytes and, if it is cut, `mark`. NULL: of "". */
+/* A copy of at most `most` bytes, with `mark` after it if it is truncated. NULL counts as "". */
 char *dt_cut(const char *text, size_t most, const char *mark);
 
-/* Moves past a text that begins so. */
+/* The length of the quoted atom or string at the start of a text, including its quotes; the whole
+   length if it has no closing quote. */
+size_t dt_quoted(const char *text);
+
+/* If the text begins with `head`, moves past it and returns true. */
 bool dt_skip(const char **text, const char *head);
 
-/* Moves past a text that begins so and ends with the next '>', which is copied: an identifier. */
+/* The same for an identifier, which begins with `head` and ends at the next '>'; copies it. */
 bool dt_take(const char **text, const char *head, char *to, size_t room);
 
-/* FNV-1a: numbers and texts are added one after the other, to DT_HASH at first. */
+/* FNV-1a: start with DT_HASH and add numbers and texts one by one. */
 #define DT_HASH UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t dt_hash_number(uint64_t hash, uint64_t number) {
@@ -34,9 +37,7 @@ static inline uint64_t dt_hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
-/* As functions that sort return it: below zero, zero or above. */
+/* Three-way comparison: negative, zero or positive. */
 static inline int dt_compare(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
-
-#endif

@@ -1,7 +1,7 @@
 /*
- * A tree of frames. The frames of a process stand under one of its own, `base`, until it exits:
- * only then are its last name and its initial call known. Then they are merged into the frame of
- * that name, so processes that come and go do not fill the tree.
+ * A tree of frames. Until a process exits, its frames are below a frame of the process, `base`,
+ * because its last name and its initial call are known only then. At the exit, they are merged into
+ * the frame of that name, so short-lived processes do not fill the tree.
  */
 #include "stacks/stacks.h"
 
@@ -10,9 +10,9 @@
 #include "shared/json.h"
 
 enum {
-    /* Frames of the tree. What has no room is time of the frame "others". */
+    /* Frames of the tree. Time of further frames goes to the frame "others". */
     FRAMES = 50000,
-    /* More for nodes and processes, so that those of a full tree still have their names. */
+    /* Further frames for nodes and processes, which get their names even in a full tree. */
     NAMED = 10000,
 };
 
@@ -21,7 +21,7 @@ static const char others_name[] = "others: the flame graph is full";
 struct dt_stacks_frame {
     const char *name; /* one of dt_stacks.names */
     struct dt_stacks_frame *parent, *next, *first;
-    const void *process; /* of a base: then its name is none yet */
+    const void *process; /* of a base frame, which has no name yet */
     uint64_t own;        /* ns */
 };
 
@@ -29,7 +29,7 @@ struct dt_stacks_frame {
 struct running {
     struct dt_stacks_frame *base;
     GArray *stack; /* struct called */
-    char *name;    /* its last registered one, as it is shown */
+    char *name;    /* its last registered name, as displayed */
 };
 
 struct called {
@@ -39,19 +39,22 @@ struct called {
 
 /* -- The tree --------------------------------------------------------------------------- */
 
-static guint frame_hash(gconstpointer of) {
+static unsigned frame_hash(const void *of) {
     const struct dt_stacks_frame *frame = of;
+
     return g_direct_hash(frame->parent) * 31 + g_direct_hash(frame->name) * 7 +
            g_direct_hash(frame->process);
 }
 
-static gboolean frame_equal(gconstpointer a, gconstpointer b) {
+static gboolean frame_equal(const void *a, const void *b) {
     const struct dt_stacks_frame *x = a, *y = b;
+
     return x->parent == y->parent && x->name == y->name && x->process == y->process;
 }
 
 static const char *intern(struct dt_stacks *stacks, const char *name) {
     const char *known = g_hash_table_lookup(stacks->names, name);
+
     if (known)
         return known;
     char *copy = g_strdup(name);
@@ -61,8 +64,9 @@ static const char *intern(struct dt_stacks *stacks, const char *name) {
 
 static struct dt_stacks_frame *add(struct dt_stacks *stacks, const struct dt_stacks_frame *key) {
     struct dt_stacks_frame *frame = g_new0(struct dt_stacks_frame, 1);
+
     *frame = *key;
-    /* A base is found by its process alone. */
+    /* Base frames are found only by process. */
     if (key->parent && !key->process) {
         frame->next = key->parent->first;
         key->parent->first = frame;
@@ -72,7 +76,7 @@ static struct dt_stacks_frame *add(struct dt_stacks *stacks, const struct dt_sta
 }
 
 static struct dt_stacks_frame *find_or_add(struct dt_stacks *stacks,
-                                           const struct dt_stacks_frame *key, guint most) {
+                                           const struct dt_stacks_frame *key, unsigned most) {
     if (key->parent == stacks->others)
         return stacks->others;
     struct dt_stacks_frame *frame = g_hash_table_lookup(stacks->frames, key);
@@ -82,8 +86,9 @@ static struct dt_stacks_frame *find_or_add(struct dt_stacks *stacks,
 }
 
 static struct dt_stacks_frame *child_of(struct dt_stacks *stacks, struct dt_stacks_frame *parent,
-                                        const char *name, guint most) {
+                                        const char *name, unsigned most) {
     bool is_full = g_hash_table_size(stacks->frames) >= most;
+
     if (is_full && !g_hash_table_contains(stacks->names, name))
         return stacks->others;
     struct dt_stacks_frame key = {.parent = parent, .name = intern(stacks, name)};
@@ -95,7 +100,7 @@ static struct dt_stacks_frame *below(struct dt_stacks *stacks, struct dt_stacks_
     return child_of(stacks, parent, name, FRAMES);
 }
 
-/* A frame of a node or process. */
+/* The frame of a node or process. */
 static struct dt_stacks_frame *named(struct dt_stacks *stacks, struct dt_stacks_frame *parent,
                                      const char *name) {
     return child_of(stacks, parent, name, FRAMES + NAMED);
@@ -103,16 +108,18 @@ static struct dt_stacks_frame *named(struct dt_stacks *stacks, struct dt_stacks_
 
 static struct dt_stacks_frame *base_of(struct dt_stacks *stacks, const void *process) {
     struct dt_stacks_frame key = {.parent = stacks->root, .process = process};
+
     return find_or_add(stacks, &key, FRAMES + NAMED);
 }
 
-/* `from` and all below it become part of `to`. */
+/* Merges `from` and its descendants into `to`. */
 /* NOLINTNEXTLINE(misc-no-recursion): DT_FRAMES deep at most */
 static void merge(struct dt_stacks *stacks, struct dt_stacks_frame *to,
                   struct dt_stacks_frame *from) {
     to->own += from->own;
     while (from->first) {
         struct dt_stacks_frame *child = from->first;
+
         from->first = child->next;
         g_hash_table_steal(stacks->frames, child);
         struct dt_stacks_frame key = {.parent = to, .name = child->name};
@@ -131,9 +138,10 @@ static void merge(struct dt_stacks *stacks, struct dt_stacks_frame *to,
 
 /* -- Processes -------------------------------------------------------------------------- */
 
-static void running_free(gpointer of) {
-    struct running *running = of;
-    g_array_free(running->stack, TRUE);
+static void running_free(void *data) {
+    struct running *running = data;
+
+    g_array_free(running->stack, true);
     g_free(running->name);
     g_free(running);
 }
@@ -142,7 +150,7 @@ static const char *node_name(const struct dt_process *process) {
     return process->node ? process->node->name : "unknown node";
 }
 
-/* Where its stacks start, while it lives. */
+/* The frame above the stacks of a live process. */
 static struct dt_stacks_frame *start_of(struct dt_stacks *stacks,
                                         const struct dt_process *process) {
     if (stacks->by == DT_STACKS_BY_NONE)
@@ -155,9 +163,10 @@ static struct dt_stacks_frame *start_of(struct dt_stacks *stacks,
 
 static struct running *running_of(struct dt_stacks *stacks, struct dt_process *process) {
     struct running *running = g_hash_table_lookup(stacks->processes, process);
+
     if (!running) {
         running = g_new0(struct running, 1);
-        running->stack = g_array_new(FALSE, FALSE, sizeof(struct called));
+        running->stack = g_array_new(false, false, sizeof(struct called));
         running->base = start_of(stacks, process);
         g_hash_table_insert(stacks->processes, process, running);
     }
@@ -168,23 +177,26 @@ static struct running *running_of(struct dt_stacks *stacks, struct dt_process *p
     return running;
 }
 
-/* What its frames stand under in the end. */
+/* The final frame above the stacks of a process. */
 static struct dt_stacks_frame *end_of(struct dt_stacks *stacks, const struct running *running,
                                       const struct dt_process *process) {
     struct dt_stacks_frame *node = named(stacks, stacks->root, node_name(process));
+
     if (stacks->by == DT_STACKS_BY_INITIAL)
         return named(stacks, node, *process->initial ? process->initial : "unknown initial call");
     return named(stacks, node, running->name ? running->name : process->show);
 }
 
-void dt_stacks_process_gone(void *s, struct dt_process *process) {
-    struct dt_stacks *stacks = s;
+static void process_gone(void *data, struct dt_process *process) {
+    struct dt_stacks *stacks = data;
     struct running *running = g_hash_table_lookup(stacks->processes, process);
+
     if (!running)
         return;
     struct dt_stacks_frame *base = running->base;
     if (base->process) {
         struct dt_stacks_frame *to = end_of(stacks, running, process);
+
         g_hash_table_steal(stacks->frames, base);
         merge(stacks, to, base);
         g_free(base);
@@ -192,26 +204,28 @@ void dt_stacks_process_gone(void *s, struct dt_process *process) {
     g_hash_table_remove(stacks->processes, process);
 }
 
-/* -- What it is told -------------------------------------------------------------------- */
+/* -- Callbacks -------------------------------------------------------------------------- */
 
-void dt_stacks_call_begin(void *s, struct dt_frame *frame) {
-    struct dt_stacks *stacks = s;
+static void call_begin(void *data, struct dt_frame *frame) {
+    struct dt_stacks *stacks = data;
+
     if (stacks->what != DT_STACKS_CALLS)
         return;
     struct running *running = running_of(stacks, frame->process);
-    guint n = running->stack->len;
+    unsigned n = running->stack->len;
     struct dt_stacks_frame *parent =
         n ? g_array_index(running->stack, struct called, n - 1).frame : running->base;
     struct called called = {frame->number, below(stacks, parent, frame->entry)};
     g_array_append_val(running->stack, called);
 }
 
-void dt_stacks_call_end(void *s, struct dt_frame *frame) {
-    struct dt_stacks *stacks = s;
+static void call_end(void *data, struct dt_frame *frame) {
+    struct dt_stacks *stacks = data;
+
     if (stacks->what != DT_STACKS_CALLS)
         return;
     struct running *running = running_of(stacks, frame->process);
-    guint n = running->stack->len;
+    unsigned n = running->stack->len;
     while (n > 0 && g_array_index(running->stack, struct called, n - 1).number != frame->number)
         n--;
     if (n == 0)
@@ -221,8 +235,9 @@ void dt_stacks_call_end(void *s, struct dt_frame *frame) {
     g_array_set_size(running->stack, n - 1);
 }
 
-void dt_stacks_interval(void *s, const struct dt_interval *interval) {
-    struct dt_stacks *stacks = s;
+static void interval(void *data, const struct dt_interval *interval) {
+    struct dt_stacks *stacks = data;
+
     if (stacks->what != DT_STACKS_WAITS || interval->state != DT_STATE_WAITING ||
         interval->process->kind != DT_PROCESS || interval->end <= interval->begin)
         return;
@@ -231,8 +246,16 @@ void dt_stacks_interval(void *s, const struct dt_interval *interval) {
     below(stacks, running->base, out)->own += (uint64_t)(interval->end - interval->begin);
 }
 
+const struct dt_sink dt_stacks_collector = {
+    .call_begin = call_begin,
+    .call_end = call_end,
+    .interval = interval,
+    .process_gone = process_gone,
+};
+
 struct dt_stacks *dt_stacks_new(enum dt_stacks_what what, enum dt_stacks_by by) {
     struct dt_stacks *stacks = g_new0(struct dt_stacks, 1);
+
     stacks->what = what;
     stacks->by = by;
     stacks->frames = g_hash_table_new_full(frame_hash, frame_equal, g_free, NULL);
@@ -253,16 +276,18 @@ void dt_stacks_free(struct dt_stacks *stacks) {
     g_free(stacks);
 }
 
-/* -- What it shows ---------------------------------------------------------------------- */
+/* -- Output ----------------------------------------------------------------------------- */
 
-static gint by_name(gconstpointer a, gconstpointer b) {
+static int by_name(const void *a, const void *b) {
     const struct dt_stacks_frame *x = *(struct dt_stacks_frame *const *)a;
     const struct dt_stacks_frame *y = *(struct dt_stacks_frame *const *)b;
+
     return strcmp(x->name, y->name);
 }
 
 static GPtrArray *children(const struct dt_stacks_frame *frame) {
     GPtrArray *sorted = g_ptr_array_new();
+
     for (struct dt_stacks_frame *child = frame->first; child; child = child->next)
         g_ptr_array_add(sorted, child);
     g_ptr_array_sort(sorted, by_name);
@@ -275,11 +300,12 @@ static void walk(const struct dt_stacks_frame *frame, GPtrArray *names, dt_stack
     if (frame->own)
         each((const char *const *)names->pdata, names->len, frame->own, data);
     g_autoptr(GPtrArray) sorted = children(frame);
-    for (guint i = 0; i < sorted->len; i++) {
+    for (unsigned i = 0; i < sorted->len; i++) {
         const struct dt_stacks_frame *child = g_ptr_array_index(sorted, i);
-        g_ptr_array_add(names, (gpointer)child->name);
+
+        g_ptr_array_add(names, (void *)child->name);
         walk(child, names, each, data);
-        g_ptr_array_set_size(names, (gint)names->len - 1);
+        g_ptr_array_set_size(names, (int)names->len - 1);
     }
 }
 
@@ -290,6 +316,7 @@ static void note_any(const char *const *names, unsigned depth, uint64_t ns, void
 
 bool dt_stacks_are_empty(const struct dt_stacks *stacks) {
     bool is_any = false;
+
     dt_stacks_each(stacks, note_any, &is_any);
     return !is_any;
 }
@@ -300,19 +327,22 @@ void dt_stacks_remark(struct dt_stacks *stacks, const char *remark) {
 
 void dt_stacks_each(const struct dt_stacks *stacks, dt_stacks_visit *each, void *data) {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
+
     walk(stacks->root, names, each, data);
 }
 
-/* Returns the value, which it writes last: so each frame is walked once. */
+/* Returns the value. It is written last, so each frame is visited once. */
 static uint64_t put(GString *to, const struct dt_stacks_frame *frame) {
     uint64_t value = frame->own;
+
     dt_json_open(to, NULL, '{');
     dt_json_text(to, "name", frame->name);
     dt_json_number(to, "own", (int64_t)frame->own);
     dt_json_open(to, "children", '[');
     g_autoptr(GPtrArray) sorted = children(frame);
-    for (guint i = 0; i < sorted->len; i++) {
+    for (unsigned i = 0; i < sorted->len; i++) {
         const struct dt_stacks_frame *child = g_ptr_array_index(sorted, i);
+
         if (child->own || child->first)
             value += put(to, child);
     }

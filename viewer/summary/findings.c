@@ -11,10 +11,11 @@ static dt_find_some *const finders[] = {
     dt_find_in_log,       dt_find_in_calls,
 };
 
-/* By severity, then as rules.def has them; glib's sort of arrays keeps the order of equal ones. */
-static gint by_severity(gconstpointer a, gconstpointer b) {
+/* By severity, then in the order of rules.def. g_array_sort is stable. */
+static int by_severity(const void *a, const void *b) {
     const struct dt_finding *x = a, *y = b;
     int by = (int)x->severity - (int)y->severity;
+
     return by ? by : dt_compare(x->rule - dt_rules, y->rule - dt_rules);
 }
 

@@ -1,20 +1,16 @@
-/* Findings: what a person should look at first, in a sentence each. docs/findings.md has the rules.
- */
-#ifndef DT_VIEWER_SUMMARY_FINDINGS_H
-#define DT_VIEWER_SUMMARY_FINDINGS_H
+/* Findings: what a user should look at first, one sentence each. docs/findings.md has the rules. */
+#pragma once
 
 #include "summary/summary.h"
 
 struct dt_rule {
     const char *name;
-    const char *about; /* the table that shows more of it */
-    const char *next;  /* what a person can do */
+    const char *about; /* key of the report table that shows more */
+    const char *next;  /* what to do */
 };
 extern const struct dt_rule dt_rules[];
 
 extern const char *const dt_severity_names[DT_SEVERITIES];
 
-/* After dt_summary_end. */
+/* Call it after dt_summary_end. */
 void dt_summary_find(struct dt_summary *summary);
-
-#endif

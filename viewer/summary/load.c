@@ -3,12 +3,12 @@
 enum { FIRST_STEP = 1000 /* ns */ };
 
 const struct dt_load_kind dt_load_kinds[DT_LOADS] = {
-    [DT_LOAD_RUN] = {"run", DT_TOLD_SCHEDULING, true},
-    [DT_LOAD_DIRTY_IO] = {"dirty_io", DT_TOLD_SCHEDULING, true},
-    [DT_LOAD_COLLECTING] = {"collecting", DT_TOLD_COLLECTIONS, true},
-    [DT_LOAD_RUNNABLE] = {"runnable", DT_TOLD_SCHEDULING, true},
-    [DT_LOAD_SENT] = {"sent", DT_TOLD_SENDS, false},
-    [DT_LOAD_CALLS] = {"calls", DT_TOLD_CALLS, false},
+    [DT_LOAD_RUN] = {"run", DT_RECORDED_SCHEDULING, true},
+    [DT_LOAD_DIRTY_IO] = {"dirty_io", DT_RECORDED_SCHEDULING, true},
+    [DT_LOAD_COLLECTING] = {"collecting", DT_RECORDED_COLLECTIONS, true},
+    [DT_LOAD_RUNNABLE] = {"runnable", DT_RECORDED_SCHEDULING, true},
+    [DT_LOAD_SENT] = {"sent", DT_RECORDED_SENDS, false},
+    [DT_LOAD_CALLS] = {"calls", DT_RECORDED_CALLS, false},
 };
 
 void dt_load_init(struct dt_load *load) {
@@ -16,7 +16,7 @@ void dt_load_init(struct dt_load *load) {
 }
 
 void dt_load_free(struct dt_load *load) {
-    g_ptr_array_free(load->nodes, TRUE);
+    g_ptr_array_free(load->nodes, true);
 }
 
 const int64_t *dt_load_of(const struct dt_load *load, const struct dt_seen_node *node,
@@ -32,7 +32,7 @@ const int64_t *dt_load_of(const struct dt_load *load, const struct dt_seen_node 
 static struct dt_load_series *series_of(struct dt_load *load, const struct dt_seen_node *node) {
     if (node->number >= load->nodes->len)
         g_ptr_array_set_size(load->nodes, (int)node->number + 1);
-    gpointer *series = &g_ptr_array_index(load->nodes, node->number);
+    void **series = &g_ptr_array_index(load->nodes, node->number);
     if (!*series)
         *series = g_new0(struct dt_load_series, 1);
     return *series;
@@ -47,14 +47,15 @@ static void halve(int64_t series[DT_STEPS]) {
 
 static void double_step(struct dt_load *load) {
     load->step *= 2;
-    for (guint i = 0; i < load->nodes->len; i++) {
+    for (unsigned i = 0; i < load->nodes->len; i++) {
         struct dt_load_series *series = g_ptr_array_index(load->nodes, i);
+
         for (unsigned n = 0; series && n < DT_LOADS; n++)
             halve(series->of[n]);
     }
 }
 
-/* The step of a time; times before the first one belong to the first step. */
+/* The step of a time. Times before the first one belong to the first step. */
 static unsigned step_of(struct dt_load *load, struct dt_period *period, int64_t time) {
     if (!load->step)
         load->step = FIRST_STEP;
@@ -75,6 +76,7 @@ void dt_load_time(struct dt_load *load, struct dt_period *period, const struct d
     int64_t *of = series_of(load, node)->of[number];
     for (unsigned i = step_of(load, period, begin); i <= last; i++) {
         int64_t from = period->begin + i * load->step, to = from + load->step;
+
         from = MAX(from, begin);
         to = MIN(to, end);
         if (to > from)
@@ -98,5 +100,6 @@ unsigned dt_load_steps(const struct dt_load *load, const struct dt_period *perio
 
 int64_t dt_load_ns(const struct dt_load *load, const struct dt_period *period, unsigned step) {
     int64_t left = period->end - period->begin - step * load->step;
+
     return left > 0 ? MIN(left, load->step) : load->step;
 }

@@ -5,22 +5,25 @@
 #include "shared/arrays.h"
 #include "shared/texts.h"
 
-static guint pair_hash(gconstpointer row) {
+static unsigned pair_hash(const void *row) {
     const struct dt_pair *pair = row;
-    guint hash = g_direct_hash(pair->from) * 31 + g_direct_hash(pair->to);
+    unsigned hash = g_direct_hash(pair->from) * 31 + g_direct_hash(pair->to);
+
     return pair->text ? hash * 31 + g_str_hash(pair->text) : hash;
 }
 
-static gboolean pair_equal(gconstpointer a, gconstpointer b) {
+static gboolean pair_equal(const void *a, const void *b) {
     const struct dt_pair *x = a, *y = b;
+
     return x->from == y->from && x->to == y->to && g_strcmp0(x->text, y->text) == 0;
 }
 
-static void pair_free(gpointer row) {
+static void pair_free(void *row) {
     struct dt_pair *pair = row;
-    dt_who_drop(pair->from);
-    dt_who_drop(pair->to);
-    dt_who_drop(pair->only);
+
+    dt_actor_drop(pair->from);
+    dt_actor_drop(pair->to);
+    dt_actor_drop(pair->only);
     g_free(pair->text);
     g_free(pair->example);
     dt_quantiles_clear(&pair->took);
@@ -38,16 +41,17 @@ void dt_pairs_free(struct dt_pairs *pairs) {
     g_hash_table_destroy(pairs->rows);
 }
 
-static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_who *from, struct dt_who *to,
+static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
                               const char *text, bool *is_new) {
     struct dt_pair key = {.from = from, .to = to, .text = (char *)text};
     struct dt_pair *pair = g_hash_table_lookup(pairs->rows, &key);
+
     *is_new = !pair;
     if (pair)
         return pair;
     pair = g_new0(struct dt_pair, 1);
-    pair->from = dt_who_keep(from);
-    pair->to = dt_who_keep(to);
+    pair->from = dt_actor_keep(from);
+    pair->to = dt_actor_keep(to);
     pair->text = g_strdup(text);
     g_hash_table_add(pairs->rows, pair);
     return pair;
@@ -65,81 +69,89 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
     dt_quantiles_merge(&to->worked, &from->worked);
 }
 
-static int64_t number_of(const struct dt_who *who) {
-    return who ? (int64_t)who->number : 0;
+static int64_t number_of(const struct dt_actor *actor) {
+    return actor ? (int64_t)actor->number : 0;
 }
 
-/* The second criteria make the order the same in each run. */
-static gint by_count(gconstpointer a, gconstpointer b) {
+/* The further criteria make the order deterministic. */
+static int by_count(const void *a, const void *b) {
     const struct dt_pair *x = *(struct dt_pair *const *)a, *y = *(struct dt_pair *const *)b;
     int by = dt_compare((int64_t)y->count, (int64_t)x->count);
+
     by = by ? by : dt_compare(number_of(x->from), number_of(y->from));
     by = by ? by : dt_compare(number_of(x->to), number_of(y->to));
     by = by ? by : g_strcmp0(x->text, y->text);
-    by = by ? by : strcmp(dt_who_show(x->from), dt_who_show(y->from));
-    return by ? by : strcmp(dt_who_show(x->to), dt_who_show(y->to));
+    by = by ? by : strcmp(dt_actor_show(x->from), dt_actor_show(y->from));
+    return by ? by : strcmp(dt_actor_show(x->to), dt_actor_show(y->to));
 }
 
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs) {
     GPtrArray *rows = dt_rows_of(pairs->rows);
+
     g_ptr_array_sort(rows, by_count);
     return rows;
 }
 
-typedef bool is_summed(const struct dt_who *who);
+typedef bool is_summed(const struct dt_actor *actor);
 
-static bool has_exited(const struct dt_who *who) {
-    return who && !who->is_sum && !who->process;
+static bool has_exited(const struct dt_actor *actor) {
+    return actor && !actor->is_sum && !actor->process;
 }
 
-static bool has_no_name(const struct dt_who *who) {
-    return who && !who->is_sum && !(who->process ? *who->process->name : *who->name);
+static bool has_no_name(const struct dt_actor *actor) {
+    return actor && !actor->is_sum && !(actor->process ? *actor->process->name : *actor->name);
 }
 
-/* Rows of processes that `is_summed` names become rows of their initial calls. */
-static void sum_up(struct dt_whos *whos, struct dt_pairs *pairs, is_summed *is_summed) {
+/* Sums the rows of processes for which `is_summed` is true by their initial calls. */
+static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
     g_autoptr(GPtrArray) rows = dt_rows_of(pairs->rows);
-    guint summed = 0;
-    for (guint i = 0; i < rows->len; i++) {
+    unsigned summed = 0;
+
+    for (unsigned i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
+
         if (is_summed(row->from) || is_summed(row->to))
             g_ptr_array_index(rows, summed++) = row;
     }
-    g_ptr_array_set_size(rows, (gint)summed);
+    g_ptr_array_set_size(rows, (int)summed);
     g_ptr_array_sort(rows, by_count);
-    for (guint i = 0; i < rows->len; i++) {
+    for (unsigned i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
+
         g_hash_table_steal(pairs->rows, row);
-        struct dt_who *from = is_summed(row->from) ? dt_who_kind(whos, row->from) : row->from;
-        struct dt_who *to = is_summed(row->to) ? dt_who_kind(whos, row->to) : row->to;
+        struct dt_actor *from = is_summed(row->from) ? dt_actor_kind(row->from) : row->from;
+        struct dt_actor *to = is_summed(row->to) ? dt_actor_kind(row->to) : row->to;
         bool is_new;
         merge(row_of(pairs, from, to, row->text, &is_new), row);
         pair_free(row);
     }
 }
 
-static void make_room(struct dt_whos *whos, struct dt_pairs *pairs) {
+static void make_room(struct dt_pairs *pairs) {
     unsigned enough = pairs->most / 2;
-    sum_up(whos, pairs, has_exited);
+
+    sum_up(pairs, has_exited);
     if (g_hash_table_size(pairs->rows) > enough)
-        sum_up(whos, pairs, has_no_name);
+        sum_up(pairs, has_no_name);
     if (g_hash_table_size(pairs->rows) <= enough)
         return;
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);
-    for (guint i = enough; i < rows->len; i++) {
+    for (unsigned i = enough; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
+
         pairs->left_out += row->count;
         g_hash_table_remove(pairs->rows, row);
     }
 }
 
-struct dt_pair *dt_pairs_row(struct dt_whos *whos, struct dt_pairs *pairs, struct dt_who *from,
-                             struct dt_who *to, const char *text) {
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
+                             const char *text) {
     bool is_new;
     struct dt_pair *row = row_of(pairs, from, to, text, &is_new);
+
     if (!is_new || g_hash_table_size(pairs->rows) <= pairs->most)
         return row;
     g_hash_table_remove(pairs->rows, row);
-    make_room(whos, pairs);
+    make_room(pairs);
     return row_of(pairs, from, to, text, &is_new);
 }

@@ -1,20 +1,19 @@
 /*
- * A bounded table of pairs: messages, gen_server calls by the shape of their request, messages to
- * the dead.
+ * A bounded table of pairs of processes: messages, gen_server calls by the shape of their request,
+ * messages to the dead.
  *
- * Rows of processes that have exited are summed by their initial call when the table is full; then
- * its smallest rows are left out and counted.
+ * When the table is full, rows of exited processes are summed by their initial call. If that does
+ * not suffice, the smallest rows are left out and counted.
  */
-#ifndef DT_VIEWER_SUMMARY_PAIRS_H
-#define DT_VIEWER_SUMMARY_PAIRS_H
+#pragma once
 
 #include "summary/quantiles.h"
-#include "who/who.h"
+#include "actors/actors.h"
 
-/* Of two processes and a text. */
+/* The row of two processes and a text. */
 struct dt_pair {
-    struct dt_who *from, *to; /* either may be NULL: unknown */
-    struct dt_who *only;      /* the only one summed in `from`; NULL: several */
+    struct dt_actor *from, *to; /* either may be NULL: unknown */
+    struct dt_actor *only;      /* the only process summed in `from`; NULL: several */
     char *text, *example;
     uint64_t count, inferred, timeouts, downs;
     struct dt_quantiles took, queued, worked;
@@ -27,9 +26,7 @@ struct dt_pairs {
 };
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
 void dt_pairs_free(struct dt_pairs *pairs);
-/* Valid until the next call. */
-struct dt_pair *dt_pairs_row(struct dt_whos *whos, struct dt_pairs *pairs, struct dt_who *from,
-                             struct dt_who *to, const char *text);
+/* The result is valid until the next call. */
+struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
+                             const char *text);
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */
-
-#endif

@@ -8,7 +8,7 @@
 
 enum { BITS = 6, PER_POWER = 1 << BITS };
 
-/* Power 0 has the numbers below 64; power n those of 2^(n+5) to 2^(n+6)-1. */
+/* Power 0 has the numbers below 64, power n those from 2^(n+5) to 2^(n+6)-1. */
 static unsigned power_of(uint64_t number) {
     return number < PER_POWER ? 0 : 64 - (unsigned)__builtin_clzll(number) - BITS;
 }
@@ -29,9 +29,9 @@ static void reserve(struct dt_quantiles *q, unsigned power) {
         return;
     unsigned first = q->powers ? MIN(q->first, power) : power;
     unsigned end = q->powers ? MAX(q->first + q->powers, power + 1) : power + 1;
-    uint32_t *buckets = g_new0(uint32_t, (gsize)(end - first) * PER_POWER);
+    uint32_t *buckets = g_new0(uint32_t, (size_t)(end - first) * PER_POWER);
     if (q->powers)
-        memcpy(buckets + (gsize)(q->first - first) * PER_POWER, q->buckets,
+        memcpy(buckets + (size_t)(q->first - first) * PER_POWER, q->buckets,
                sizeof *buckets * q->powers * PER_POWER);
     g_free(q->buckets);
     q->buckets = buckets;
@@ -41,7 +41,7 @@ static void reserve(struct dt_quantiles *q, unsigned power) {
 
 static uint32_t *bucket_of(struct dt_quantiles *q, unsigned power, unsigned bucket) {
     reserve(q, power);
-    return &q->buckets[(gsize)(power - q->first) * PER_POWER + bucket];
+    return &q->buckets[(size_t)(power - q->first) * PER_POWER + bucket];
 }
 
 static void add_up(uint32_t *to, uint32_t more) {
@@ -50,6 +50,7 @@ static void add_up(uint32_t *to, uint32_t more) {
 
 void dt_quantiles_add(struct dt_quantiles *q, uint64_t number) {
     unsigned power = power_of(number);
+
     add_up(bucket_of(q, power, bucket_in(power, number)), 1);
     q->min = q->count ? MIN(q->min, number) : number;
     q->max = MAX(q->max, number);

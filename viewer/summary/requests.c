@@ -6,16 +6,17 @@
 #include "shared/texts.h"
 
 enum {
-    /* Labels of seq_trace, and processes of each that are told apart. */
+    /* Labels of seq_trace, and distinct processes per label, at most. */
     LABELS = 1000,
     PROCESSES = 1000,
 };
 
-static void request_free(gpointer row) {
+static void request_free(void *row) {
     struct dt_request *request = row;
+
     g_free(request->label);
     g_hash_table_destroy(request->processes);
-    g_ptr_array_free(request->nodes, TRUE);
+    g_ptr_array_free(request->nodes, true);
     g_free(request);
 }
 
@@ -27,9 +28,10 @@ void dt_requests_free(struct dt_requests *requests) {
     g_hash_table_destroy(requests->rows);
 }
 
-/* NULL: there is no room. */
+/* NULL: the table is full. */
 static struct dt_request *row_of(struct dt_requests *requests, const char *label) {
     struct dt_request *request = g_hash_table_lookup(requests->rows, label);
+
     if (request || g_hash_table_size(requests->rows) >= LABELS)
         return request;
     request = g_new0(struct dt_request, 1);
@@ -42,11 +44,11 @@ static struct dt_request *row_of(struct dt_requests *requests, const char *label
     return request;
 }
 
-static void add_process(struct dt_whos *whos, struct dt_request *request,
+static void add_process(struct dt_actors *actors, struct dt_request *request,
                         const struct dt_process *process) {
     if (!process)
         return;
-    struct dt_seen_node *node = dt_seen_node(&whos->nodes, process->node);
+    struct dt_seen_node *node = dt_seen_node(&actors->nodes, process->node);
     if (!g_ptr_array_find(request->nodes, node, NULL))
         g_ptr_array_add(request->nodes, node);
     if (g_hash_table_size(request->processes) < PROCESSES)
@@ -60,30 +62,33 @@ static void add_time(struct dt_request *request, int64_t time) {
     request->end = MAX(request->end, time);
 }
 
-void dt_requests_add(struct dt_requests *requests, struct dt_whos *whos,
+void dt_requests_add(struct dt_requests *requests, struct dt_actors *actors,
                      const struct dt_message *m) {
     struct dt_request *request = *m->label ? row_of(requests, m->label) : NULL;
+
     if (!request) {
         requests->left_out += *m->label != 0;
         return;
     }
     request->messages++;
     request->between_nodes += m->from && m->to && m->from->node != m->to->node;
-    add_process(whos, request, m->from);
-    add_process(whos, request, m->to);
+    add_process(actors, request, m->from);
+    add_process(actors, request, m->to);
     add_time(request, m->sent);
     add_time(request, m->delivered);
 }
 
-static gint by_begin(gconstpointer a, gconstpointer b) {
+static int by_begin(const void *a, const void *b) {
     const struct dt_request *x = *(struct dt_request *const *)a;
     const struct dt_request *y = *(struct dt_request *const *)b;
     int by = dt_compare(x->begin, y->begin);
+
     return by ? by : strcmp(x->label, y->label);
 }
 
 GPtrArray *dt_requests_by_begin(const struct dt_requests *requests) {
     GPtrArray *rows = dt_rows_of(requests->rows);
+
     g_ptr_array_sort(rows, by_begin);
     return rows;
 }

@@ -1,21 +1,21 @@
-#include "summary/samples.h"
+/* Sums up the samples of each process. */
+#include "summary/summary_events.h"
 
 #include <string.h>
 
-#include "summary/summary.h"
-
-/* A suspended process takes in what it is sent, for a reduction or two and one per some 200
-   messages. To handle a message takes at least one. */
+/* A suspended process still moves sent messages into its queue. That takes one or two reductions,
+   and another one per about 200 messages. Handling a message takes at least one each. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
 
 static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
     uint64_t more = sample->queue > queue_before ? sample->queue - queue_before : 0;
+
     return strcmp(sample->state, "suspended") == 0 &&
            sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
 }
 
-/* It does not run if no sample sees reductions; a process's first sample never does. The states of
-   one that could run, or that runs, say that it is not stopped. */
+/* A process does not run if samples see no reductions; its first sample never sees any. A process
+   in a state other than these runs or is runnable, so it is not stopped. */
 static bool is_still(const struct dt_process_sample *sample, uint64_t queue_before) {
     return sample->queue > 0 &&
            ((sample->reductions == 0 && strcmp(sample->state, "waiting") == 0) ||
@@ -37,18 +37,19 @@ static void note_still(struct dt_sampled *of, const struct dt_process_sample *sa
     of->was_suspended = strcmp(sample->state, "suspended") == 0;
 }
 
-void dt_summary_sample(void *s, struct dt_process *process, const struct dt_process_sample *sample,
-                       int64_t time) {
-    struct dt_summary *summary = s;
-    struct dt_who *who = dt_who_of(&summary->whos, process);
+void dt_summary_sample(void *data, struct dt_process *process,
+                       const struct dt_process_sample *sample, int64_t time) {
+    struct dt_summary *summary = data;
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+
     dt_summary_at(summary, time);
-    dt_summary_told(summary, who->node, DT_TOLD_SAMPLES);
-    if (!who->sampled) {
-        who->sampled = g_new0(struct dt_sampled, 1);
-        *who->sampled = (struct dt_sampled){
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_SAMPLES);
+    if (!actor->activity->sampled) {
+        actor->activity->sampled = g_new0(struct dt_sampled, 1);
+        *actor->activity->sampled = (struct dt_sampled){
             .first = time, .first_queue = sample->queue, .still_since = DT_NO_VALUE};
     }
-    struct dt_sampled *of = who->sampled;
+    struct dt_sampled *of = actor->activity->sampled;
     note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;

@@ -1,28 +1,30 @@
 #include "summary/summary.h"
 
-/* Rows of the tables of pairs. */
+/* Rows of each table of pairs, at most. */
 enum { TALKS = 8192, SERVER_CALLS = 2048, DEAD = 2048, REPORTS = 1024 };
 
-static void clear_lost(gpointer lost) {
+static void clear_lost(void *lost) {
     g_free(((struct dt_seen_lost *)lost)->stream);
 }
 
-static void clear_finding(gpointer of) {
-    struct dt_finding *finding = of;
+static void clear_finding(void *data) {
+    struct dt_finding *finding = data;
+
     g_free(finding->text);
-    dt_who_drop(finding->who);
+    dt_actor_drop(finding->actor);
 }
 
 struct dt_summary *dt_summary_new(void) {
     struct dt_summary *summary = g_new0(struct dt_summary, 1);
-    dt_whos_init(&summary->whos);
+
+    dt_actors_init(&summary->actors, dt_activity_new, dt_activity_free);
     summary->period.begin = summary->period.end = DT_NO_VALUE;
-    summary->lost = g_array_new(FALSE, FALSE, sizeof(struct dt_seen_lost));
+    summary->lost = g_array_new(false, false, sizeof(struct dt_seen_lost));
     g_array_set_clear_func(summary->lost, clear_lost);
-    summary->findings = g_array_new(FALSE, FALSE, sizeof(struct dt_finding));
+    summary->findings = g_array_new(false, false, sizeof(struct dt_finding));
     g_array_set_clear_func(summary->findings, clear_finding);
-    dt_kept_init(&summary->processes);
-    dt_kept_init(&summary->ports);
+    dt_top_init(&summary->processes);
+    dt_top_init(&summary->ports);
     dt_pairs_init(&summary->talks, TALKS);
     dt_pairs_init(&summary->server_calls, SERVER_CALLS);
     dt_pairs_init(&summary->dead, DEAD);
@@ -34,6 +36,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_lives_init(&summary->lives);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
+    dt_list_init(&summary->others, false);
     dt_list_init(&summary->nodes_down, false);
     dt_list_init(&summary->withheld, false);
     dt_list_init(&summary->waits, true);
@@ -56,15 +59,16 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_lives_free(&summary->lives);
     dt_list_free(&summary->crashes);
     dt_list_free(&summary->log);
+    dt_list_free(&summary->others);
     dt_list_free(&summary->nodes_down);
     dt_list_free(&summary->withheld);
     dt_list_free(&summary->waits);
     dt_list_free(&summary->collections);
-    g_array_free(summary->findings, TRUE);
-    g_array_free(summary->lost, TRUE);
-    dt_kept_free(&summary->processes);
-    dt_kept_free(&summary->ports);
+    g_array_free(summary->findings, true);
+    g_array_free(summary->lost, true);
+    dt_top_free(&summary->processes);
+    dt_top_free(&summary->ports);
     dt_load_free(&summary->load);
-    dt_whos_free(&summary->whos);
+    dt_actors_free(&summary->actors);
     g_free(summary);
 }

@@ -1,31 +1,33 @@
 /*
- * The summary of a recording, collected in bounded memory from what the model tells. The report
- * shows it; the page embeds it.
+ * The summary of a recording, collected from the events of the model in bounded memory. The report
+ * prints it; the page embeds it.
  *
- *     json                                  the summary as JSON
- *     findings                              what a person should look at first: rules and texts
- *     rows, served                          tables in the order in which they are shown
- *     collect, instants, samples            what the model tells -> counts, rows
- *     summary                               all that is collected
- *     kept, pairs, names, lists, requests,  bounded tables
- *     lives, heaps
- *     load, quantiles                       numbers over time, and many as few
- *     findings/limits                       from which number on something is worth a finding
+ *     summary_json                          the summary as JSON
+ *     findings                              what a user should look at first: rules and texts
+ *     sorted_rows                           tables in display order
+ *     summary_events, summary_instants,     events of the model -> counts, rows
+ *     samples
+ *     summary                               all collected data
+ *     top_n, pairs, named_counts,           bounded tables
+ *     occurrences, requests, life_counts,
+ *     activity, heap_growth                 what a process did
+ *     load, quantiles                       time series and histograms
+ *     findings/limits                       thresholds of the findings
  *
- * Each uses only those below it, and `who`.
+ * Each uses only the ones below it, and `actors`.
  */
-#ifndef DT_VIEWER_SUMMARY_SUMMARY_H
-#define DT_VIEWER_SUMMARY_SUMMARY_H
+#pragma once
 
-#include "summary/kept.h"
-#include "summary/lists.h"
-#include "summary/lives.h"
+#include "summary/activity.h"
+#include "summary/top_n.h"
+#include "summary/occurrences.h"
+#include "summary/life_counts.h"
 #include "summary/load.h"
-#include "summary/names.h"
+#include "summary/named_counts.h"
 #include "summary/pairs.h"
 #include "summary/requests.h"
 
-/* Events that were lost. */
+/* A gap with lost events. */
 struct dt_seen_lost {
     struct dt_seen_node *node;
     char *stream;
@@ -38,39 +40,39 @@ enum dt_severity { DT_HIGH, DT_MEDIUM, DT_LOW, DT_SEVERITIES };
 struct dt_finding {
     enum dt_severity severity;
     const struct dt_rule *rule;
-    struct dt_who *who; /* NULL: the recording's */
+    struct dt_actor *actor; /* NULL: it concerns the recording */
     char *text;
 };
 
 struct dt_summary {
-    struct dt_whos whos;
+    struct dt_actors actors;
 
     uint64_t events, skipped;
     struct dt_period period;
-    uint32_t told;
+    uint32_t recorded;
     GArray *lost; /* struct dt_seen_lost */
     uint64_t lost_events, lost_rows;
     bool lost_unknown;
 
-    struct dt_kept processes, ports;
-    struct dt_pairs talks, server_calls, dead, reports; /* reports: of the VM, by their probe */
+    struct dt_top_n processes, ports;
+    struct dt_pairs talks, server_calls, dead, reports; /* reports: of the VM, by probe */
     struct dt_names calls, spans, counters;
     struct dt_requests requests;
     struct dt_lives lives;
-    struct dt_list crashes, waits, collections, log, nodes_down, withheld;
+    struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 
     struct dt_load load;
     GArray *findings; /* struct dt_finding */
 
-    void *of_sink; /* of a sink whose data is the summary */
+    void *of_sink; /* data of the sink that owns the summary */
 };
 
 struct dt_summary *dt_summary_new(void);
 void dt_summary_free(struct dt_summary *summary);
 
-/* The recording has something at this time. */
+/* Extends the period of the recording to this time. */
 static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
     if (time == DT_NO_VALUE)
         return;
@@ -79,21 +81,19 @@ static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
     summary->period.end = MAX(summary->period.end, time);
 }
 
-/* The recording has something of this kind. Without a node: of none. */
-static inline void dt_summary_told(struct dt_summary *summary, struct dt_seen_node *node,
-                                   enum dt_told kind) {
-    summary->told |= 1U << kind;
+/* Notes that the recording, and the node if any, has events of this kind. */
+static inline void dt_summary_recorded(struct dt_summary *summary, struct dt_seen_node *node,
+                                       enum dt_recorded_kind kind) {
+    summary->recorded |= 1U << kind;
     if (node)
-        node->told |= 1U << kind;
+        node->recorded |= 1U << kind;
 }
 
-/* A process of which the recording has something. NULL of NULL. */
-static inline struct dt_who *dt_summary_traced(struct dt_summary *summary,
-                                               struct dt_process *process) {
-    struct dt_who *who = dt_who_of(&summary->whos, process);
-    if (who)
-        who->is_traced = true;
-    return who;
+/* A process that has events in the recording. NULL for NULL. */
+static inline struct dt_actor *dt_summary_traced(struct dt_summary *summary,
+                                                 struct dt_process *process) {
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+    if (actor)
+        actor->activity->is_traced = true;
+    return actor;
 }
-
-#endif

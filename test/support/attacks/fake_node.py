@@ -1,10 +1,10 @@
-"""What attacks with a false Erlang node share: its listening socket, and an epmd that names it."""
+"""Code that attacks with a fake Erlang node share: its listening socket, and an epmd that names it."""
 import socket
 import threading
 
 
 def listener() -> socket.socket:
-    """Returns a socket that the present effective user has made, and that listens on the loopback."""
+    """Returns a socket that the current effective user has made, and that listens on loopback."""
     made = socket.socket()
     made.bind(("127.0.0.1", 0))
     made.listen(5)
@@ -12,7 +12,7 @@ def listener() -> socket.socket:
 
 
 def epmd(asked: socket.socket, port: int) -> None:
-    """Answers as an epmd that has one node."""
+    """Answers like an epmd that has one node."""
     while True:
         connected, _ = asked.accept()
         connected.recv(10)
@@ -28,6 +28,6 @@ def report(node: socket.socket) -> None:
 
 
 def serve(node: socket.socket, asked: socket.socket) -> None:
-    """Answers on both sockets, in threads of their own."""
+    """Answers on both sockets, in separate threads."""
     threading.Thread(target=epmd, args=(asked, node.getsockname()[1]), daemon=True).start()
     threading.Thread(target=report, args=(node,), daemon=True).start()

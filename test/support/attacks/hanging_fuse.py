@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a process that looks like an Erlang node, whose memory is on a FUSE file system that stops to answer.
+"""Runs a process that looks like an Erlang node, with memory on a FUSE file system that stops answering.
 
     hanging_fuse.py FOLDER LIBRARY OFFSET
 
-Runs as a user with a user namespace and a mount namespace of its own, who may open /dev/fuse. LIBRARY is a file
-dyntrace.so of any file system. The process maps it, and over all of it but the first page a file of FOLDER,
-where it mounts the file system. Prints the number of the process once it waits for the page of OFFSET itself;
-from then on, no request is answered until standard input ends.
+Runs as a user with its own user and mount namespaces, who may open /dev/fuse. LIBRARY is a file dyntrace.so on any file
+system. The process maps it, and maps a file of FOLDER, where it mounts the FUSE file system, over all of it except the
+first page. It prints its pid once it waits for the page at OFFSET itself. From then on, no request is answered until
+standard input ends.
 """
 import ctypes
 import mmap
@@ -15,7 +15,7 @@ import struct
 import sys
 import threading
 
-# Of linux/fuse.h: operations, and the formats of what is sent.
+# From linux/fuse.h: operations, and the formats of messages.
 LOOKUP, GETATTR, OPEN, READ, RELEASE, INIT, FORGET = 1, 3, 14, 15, 18, 26, 2
 HEADER, ANSWER = struct.Struct("<IIQQIIII"), struct.Struct("<IiQ")
 ATTRIBUTES = struct.Struct("<QQQQQQIIIIIIIIII")
@@ -47,7 +47,7 @@ class Server:
             os.write(self.descriptor, ANSWER.pack(ANSWER.size + len(answer), error, unique) + answer)
 
     def answer(self, operation: int, node: int, body: bytes) -> "tuple[bytes, int]":
-        """Returns the answer and an error to one request."""
+        """Returns the answer and the error for one request."""
         if operation == INIT:
             return struct.pack("<IIIIHHIIHHI28x", 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0, 0), 0
         if operation == LOOKUP and body.rstrip(b"\0") == b"page":
@@ -72,7 +72,7 @@ def mount(folder: str, descriptor: int) -> None:
 
 
 def map_over(library: str, path: str) -> int:
-    """Maps the library, and over it the file of that path. Returns the address."""
+    """Maps the library, and the file at that path over it. Returns the address."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -83,8 +83,8 @@ def map_over(library: str, path: str) -> int:
 
 
 def main() -> None:
-    """Maps in this process; the server is a child, which ends with standard input: the kernel answers all requests with
-    an error then."""
+    """Maps in this process. The server is a child that ends with standard input; the kernel then answers all requests
+    with an error."""
     folder, library, offset = sys.argv[1:]
     descriptor = os.open("/dev/fuse", os.O_RDWR)
     mount(folder, descriptor)
@@ -102,7 +102,7 @@ def main() -> None:
     with open("/proc/self/comm", "w", encoding="ascii") as file:
         file.write("beam.smp")
     os.write(stop, b"1")
-    # A function that does not keep Python's other threads waiting.
+    # A function that does not block Python's other threads.
     reads = ctypes.CDLL(None).strnlen
     threading.Thread(target=reads, args=(ctypes.c_void_p(address), ctypes.c_size_t(1)), daemon=True).start()
     print(os.getpid(), flush=True)

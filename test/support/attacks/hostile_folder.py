@@ -1,11 +1,11 @@
-"""Fills a folder that root's command gives to its user: hostile_folder.py PATTERN ACT
+"""Fills a folder that root's command gives to this user: hostile_folder.py PATTERN ACT
 
-It waits until a folder of the pattern belongs to its user, does ACT, prints `done`, and ends with its standard input.
+It waits until this user owns a folder that matches the pattern, does ACT, prints `done`, and ends with standard input.
 
-    links   links in circles, pipes in place of an index, a stream and a description of events, a large sparse index
-    deep    two thousand folders within each other
+    links   circular links, pipes in place of an index, a stream and a description of events, a large sparse index
+    deep    two thousand nested folders
     many    more than a hundred thousand files
-    packed  what no snapshot can have: a link out, a hidden name, a file of 9 GB
+    packed  entries that a snapshot must not have: a link to the outside, a hidden name, a file of 9 GB
 """
 import glob
 import os

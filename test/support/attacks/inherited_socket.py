@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a process of root that looks like an Erlang node, and whose listening socket was made by another user.
+"""Runs a process of root that looks like an Erlang node, with a listening socket made by another user.
 
     inherited_socket.py
 
-Prints the number of the process, then `connected` for each connection to the socket.
+Prints the pid of the process, then `connected` for each connection to the socket.
 """
 import os
 import subprocess

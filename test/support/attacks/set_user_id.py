@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a set-user-ID program that looks like an Erlang node of root, as its user would to be given root's rights.
+"""Runs a set-user-ID program that looks like an Erlang node of root, as a user would do to get root's rights.
 
     set_user_id.py FOLDER PROGRAM ARGUMENT...
 
-The program has beam.smp as its name, a HOME whose cookie is a link to root's, an epmd of this script's, and a listening
-socket that this script has made. Prints the program's number, then `connected` for each connection to that socket.
+The program has beam.smp as its name, a HOME whose cookie is a link to root's, and an epmd and a listening socket that
+this script has made. Prints the program's pid, then `connected` for each connection to that socket.
 """
 import os
 import pty
@@ -23,7 +23,7 @@ def main() -> None:
     if pid == 0:
         os.set_inheritable(node.fileno(), True)
         os.execve(program, ["beam.smp", *arguments], {"HOME": folder, "ERL_EPMD_PORT": str(asked.getsockname()[1])})
-    # It waits for a password.
+    # The program waits for a password.
     os.read(terminal, 1)
     print(pid, flush=True)
     serve(node, asked)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs processes that look like Erlang nodes, each with an epmd of its own that sends a byte now and then.
+"""Runs processes that look like Erlang nodes, each with its own epmd, which sends a byte now and then.
 
     slow_epmds.py COUNT
 
-Prints `ready` once all run.
+Prints `ready` once all of them run.
 """
 import os
 import socket
@@ -14,14 +14,14 @@ import time
 
 
 def drip(asked: socket.socket) -> None:
-    """Answers, slowly and without an end."""
+    """Answers slowly and endlessly."""
     while True:
         connected, _ = asked.accept()
         threading.Thread(target=drip_to, args=(connected,), daemon=True).start()
 
 
 def drip_to(connected: socket.socket) -> None:
-    """Sends bytes that never make a line."""
+    """Sends bytes without ever completing a line."""
     try:
         while True:
             connected.sendall(b".")
@@ -31,7 +31,7 @@ def drip_to(connected: socket.socket) -> None:
 
 
 def main() -> None:
-    """Starts them."""
+    """Starts the processes."""
     started = []
     for _ in range(int(sys.argv[1])):
         asked = socket.socket()

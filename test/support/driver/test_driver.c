@@ -1,14 +1,14 @@
 /*
- * Two linked-in drivers for tests: test_output_drv is given data in one piece, and
- * test_outputv_drv, built with TEST_OUTPUTV, as a vector. Both send back what they are given.
+ * Two linked-in drivers for tests: test_output_drv gets data in one piece, and
+ * test_outputv_drv, built with TEST_OUTPUTV, as a vector. Both send the data back.
  *
  * control: TEST_ECHO returns its data
- *          TEST_TIMER starts a timer, which expires after the milliseconds that the data spells in
+ *          TEST_TIMER starts a timer, which expires after the milliseconds that the data gives in
  *          decimal digits: the port then sends "timeout"
- *          TEST_QUEUE puts its data in the port's queue. A port that is closed is flushed: the
- *          queue is emptied by a timer, and then the driver stops
+ *          TEST_QUEUE puts its data into the port's queue. Closing the port flushes it: a timer
+ *          empties the queue, and then the driver stops
  *          TEST_BUSY, TEST_NOT_BUSY make the port busy, and end that
- *          TEST_SLEEP holds the scheduler for the milliseconds that the data spells
+ *          TEST_SLEEP occupies the scheduler for the milliseconds that the data gives
  *          TEST_SLEEP_LATER does that when a timer expires, in the port's own turn
  *          Each returns "ok", except TEST_ECHO.
  * call:    returns its term

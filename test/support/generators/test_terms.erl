@@ -1,12 +1,12 @@
-%% Random terms of every type, to write as texts.
+%% Random terms of every type, to be written as texts.
 -module(test_terms).
 
 -include_lib("proper/include/proper.hrl").
 
 -export([any_kind/0, any_float/0, secret/0, rows/0]).
 
-%% Without terms that %T writes differently: strings with characters from 160 to 255, which it writes as single bytes,
-%% integers in lists that would be such characters, and maps of more than 32 keys, of which it writes the internal form.
+%% Terms that %T writes differently are left out: strings with characters from 160 to 255, which it writes as single
+%% bytes, lists of integers that would be such characters, and maps of more than 32 keys, whose internal form it writes.
 any_kind() ->
     Leaf = leaf(),
     ?SIZED(Size, kind(Size, Leaf)).
@@ -33,7 +33,7 @@ leaf() ->
            ?LAZY(make_ref()), ?LAZY(self()), ?LAZY(spawn(fun() -> ok end)), ?LAZY(hd(erlang:ports())),
            external()]).
 
-%% Lists and tuples, also long, improper and nested ones, of terms that are one word, and some others.
+%% Lists and tuples, also long, improper and nested ones, of one-word terms and some others.
 rows() ->
     Element = frequency([{12, word()}, {1, leaf()}, {1, list(word())}]),
     ?SIZED(Size, row(oneof([1, 1, 1, 2, 20, 300]), Size div 3, Element)).
@@ -51,7 +51,7 @@ as(list, Row, _) -> Row;
 as(tuple, Row, _) -> list_to_tuple(Row);
 as(improper, Row, Last) -> Row ++ Last.
 
-%% Small integers have 60 bits, on a VM of 32 bits 28. Cached texts have less than 54 bytes.
+%% Small integers have 60 bits, on a 32-bit VM 28. Cached texts have less than 54 bytes.
 word() ->
     oneof([range(0, 255), integer(), -1, limit_of_integers(),
            ok, a_name, '', 'div', 'a b', 'å', 'a@b',

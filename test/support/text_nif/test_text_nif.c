@@ -1,4 +1,4 @@
-/* The text of terms, from the library's own sources, beside what the runtime's %T makes of them. */
+/* The text of terms, made by the library's own sources and by the runtime's %T. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,44 +17,32 @@ static ERL_NIF_TERM binary(ErlNifEnv *env, const char *s) {
     return term;
 }
 
-/* Either may answer NULL, for a term that it does not take. */
+/* Both may return NULL, for a term that they do not accept. */
 static ERL_NIF_TERM made(ErlNifEnv *env, const char *s) {
     return s ? binary(env, s) : enif_make_atom(env, "none");
 }
 
-static ERL_NIF_TERM text(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
+typedef const char *text_of(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
+
+static ERL_NIF_TERM made_by(text_of *of, ErlNifEnv *env, ERL_NIF_TERM term) {
     struct dt_text text;
 
-    (void)argc;
     dt_text_open(&text);
-    return made(env, dt_text_term(&text, env, argv[0]));
+    return made(env, of(&text, env, term));
 }
 
-static ERL_NIF_TERM arguments(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_text text;
+#define TEXT(name, of)                                                                             \
+    static ERL_NIF_TERM name(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {                \
+        (void)argc;                                                                                \
+        return made_by(of, env, argv[0]);                                                          \
+    }
 
-    (void)argc;
-    dt_text_open(&text);
-    return made(env, dt_text_arguments(&text, env, argv[0]));
-}
+TEXT(text, dt_text_term)
+TEXT(arguments, dt_text_arguments)
+TEXT(id, dt_text_id)
+TEXT(string, dt_text_string)
 
-static ERL_NIF_TERM id(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_text text;
-
-    (void)argc;
-    dt_text_open(&text);
-    return made(env, dt_text_id(&text, env, argv[0]));
-}
-
-static ERL_NIF_TERM string(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
-    struct dt_text text;
-
-    (void)argc;
-    dt_text_open(&text);
-    return made(env, dt_text_string(&text, env, argv[0]));
-}
-
-/* As long as the runtime makes it, within reason. */
+/* The buffer is as long as the runtime's text, up to a limit. */
 static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     enum { SIZE = 1 << 16 };
     char *raw = malloc(SIZE);
@@ -70,8 +58,8 @@ static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
     return term;
 }
 
-/* The time that the text takes, in nanoseconds: the least of some, since others use the machine
- * too. */
+/* The time for the text, in nanoseconds: the minimum of several, because other programs also use
+ * the machine. */
 static ERL_NIF_TERM duration(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     long least = -1;
 
@@ -101,7 +89,7 @@ static unsigned long steps_of(ErlNifEnv *env, ERL_NIF_TERM term) {
     return test_work - before;
 }
 
-/* The steps that the text takes. */
+/* The number of steps for the text. */
 static ERL_NIF_TERM steps(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     (void)argc;
     return enif_make_ulong(env, steps_of(env, argv[0]));
@@ -114,7 +102,7 @@ static struct dt_heap_marks read_by_calls(void) {
     return found;
 }
 
-/* The same where lists and integers are read by calls of erl_nif, which are counted. */
+/* The same if lists and integers are read by calls of erl_nif, which are counted. */
 static ERL_NIF_TERM work(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
     const struct dt_heap_marks found = read_by_calls();
     unsigned long steps = steps_of(env, argv[0]);
@@ -133,9 +121,7 @@ static ERL_NIF_TERM reads(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
         enif_make_atom(env, dt_heap_marks.small != DT_NO_MARK ? "direct" : "calls"));
 }
 
-typedef const char *text_of(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term);
-
-/* The text in a buffer with so many bytes left; `overrun` if it went past these. */
+/* The text in a buffer with this many bytes left; `overrun` if it wrote past them. */
 static ERL_NIF_TERM text_in(size_t room, struct dt_cache *cache, text_of *of, ErlNifEnv *env,
                             ERL_NIF_TERM term) {
     enum { BEHIND = 64, UNTOUCHED = 0x55 };

@@ -41,7 +41,7 @@ COUNTED(enif_compare, (ERL_NIF_TERM one, ERL_NIF_TERM other), (one, other))
 int __real_enif_inspect_binary(ErlNifEnv *env, ERL_NIF_TERM term, ErlNifBinary *binary);
 int __wrap_enif_inspect_binary(ErlNifEnv *env, ERL_NIF_TERM term, ErlNifBinary *binary);
 
-/* The runtime copies unaligned binaries: then a second call returns another copy. */
+/* The runtime copies unaligned binaries, so a second call returns another copy. */
 int __wrap_enif_inspect_binary(ErlNifEnv *env, ERL_NIF_TERM term, ErlNifBinary *binary) {
     ErlNifBinary again;
     int is_binary = __real_enif_inspect_binary(env, term, binary);

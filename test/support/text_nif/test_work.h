@@ -1,4 +1,4 @@
-/* The steps that this thread has taken through terms. */
+/* The number of steps that this thread has made through terms. */
 #ifndef TEST_WORK_H
 #define TEST_WORK_H
 

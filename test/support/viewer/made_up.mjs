@@ -20,16 +20,7 @@ export function madeUp({ intervals = 8000, text = (t) => t, seed = 1 } = {}) {
         if (!known.has(t)) known.set(t, strings.push(t) - 1);
         return known.get(t);
     };
-    const names = [
-        "shop_db",
-        "shop_cart",
-        "shop_checkout",
-        "shop_stock",
-        "shop_mail",
-        "logger",
-        "code_server",
-        "shop_sup",
-    ];
+    const names = "shop_db shop_cart shop_checkout shop_stock shop_mail logger code_server shop_sup".split(" ");
     const pid = (n) => `<0.${90 + n}.0>`;
     const ref = (n) => ({
         number: n,
@@ -130,44 +121,24 @@ export function madeUp({ intervals = 8000, text = (t) => t, seed = 1 } = {}) {
                     end: zero + length,
                 },
             ],
-            kinds: [
-                "scheduling",
-                "sends",
-                "deliveries",
-                "collections",
-                "exits",
-                "server calls",
-                "calls",
-                "returns",
-                "spawns",
-            ],
+            kinds: "scheduling,sends,deliveries,collections,exits,server calls,calls,returns,spawns".split(","),
         },
         findings: [
-            {
-                severity: "high",
-                text: text("shop_db <0.90.0> got 83 % of all messages; its callers waited 41 ms (p99)"),
-                about: "server_calls",
-                process: ref(0),
-            },
-            {
-                severity: "high",
-                text: text("321 events were lost: numbers are too low between 4.00 s and 4.05 s"),
-                about: "recording",
-                process: null,
-            },
-            {
-                severity: "medium",
-                text: text("shop_worker:init/1 <0.115.0> crashed: {badmatch,{error,timeout}}"),
-                about: "exits",
-                process: ref(25),
-            },
-            {
-                severity: "low",
-                text: text("Processes waited up to 3.2 ms for a scheduler"),
-                about: "waits",
-                process: ref(3),
-            },
-        ],
+            [
+                "high",
+                "shop_db <0.90.0> received 83 % of all messages; its callers waited 41 ms (p99)",
+                "server_calls",
+                0,
+            ],
+            ["high", "321 events were lost: numbers are too low between 4.00 s and 4.05 s", "recording", null],
+            ["medium", "shop_worker:init/1 <0.115.0> crashed: {badmatch,{error,timeout}}", "exits", 25],
+            ["low", "Processes waited up to 3.2 ms for a scheduler", "waits", 3],
+        ].map(([severity, said, about, n]) => ({
+            severity,
+            text: text(said),
+            about,
+            process: n === null ? null : ref(n),
+        })),
         processes: processes.map((_, n) => ({
             process: ref(n),
             parent: n > 7 ? ref(7) : null,
@@ -343,7 +314,7 @@ export function madeUp({ intervals = 8000, text = (t) => t, seed = 1 } = {}) {
     return { title: text("The shop on a busy morning"), report, timeline, flame };
 }
 
-// As the plugin puts data into the template.
+// Puts data into the template as the plugin does.
 export function fill(template, data) {
     const json = JSON.stringify(data).replace(
         /[<>&\u2028\u2029]/g,

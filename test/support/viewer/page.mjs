@@ -1,8 +1,8 @@
-// Opens pages in Chromium and does what a reader does. Prints one JSON object: what was seen, by name of the check.
+// Opens pages in Chromium and acts like a reader. Prints one JSON object with the observations, by name of the check.
 //
 //     node page.mjs NODE_MODULES CHECK ARGUMENT...
 //
-// page_SUITE has what is expected. Checks that take TEMPLATE and FOLDER fill the template with a made-up recording.
+// page_SUITE has the expectations. Checks that take TEMPLATE and FOLDER fill the template with a made-up recording.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ function filled(template, folder, options = {}) {
     return { file, data };
 }
 
-// Runs on an opened page, and adds what was seen beside it.
+// Runs a check on an opened page, and adds the observations of browser.mjs to the result.
 async function on(file, options, run) {
     const { page, seen } = await open(modules, file, options);
     try {
@@ -44,8 +44,7 @@ const range = (page) =>
 const cells = (page, table, column) =>
     page.$$eval(`#table-${table} tbody tr`, (rows, n) => rows.map((row) => row.cells[n].textContent), column);
 
-const labels = (page) =>
-    page.$$eval(".labels button:not(.fold)", (all) => all.map((label) => label.textContent));
+const labels = (page) => page.$$eval(".labels button:not(.fold)", (all) => all.map((label) => label.textContent));
 
 async function colours(page, options = {}) {
     const { PNG } = from(modules, "pngjs");
@@ -56,7 +55,7 @@ async function colours(page, options = {}) {
 }
 
 const checks = {
-    // A page as the plugin made it.
+    // A page as made by the plugin.
     async page(file) {
         return on(file, {}, async (page) => ({
             title: await page.title(),
@@ -73,7 +72,7 @@ const checks = {
             tables: await page.evaluate(async () => {
                 const found = {};
                 for (const table of document.querySelectorAll(".table")) {
-                    for (let more; (more = table.querySelector("button.more")) && !more.hidden; ) more.click();
+                    for (let more; (more = table.querySelector("button.more")) && !more.hidden;) more.click();
                     found[table.id.slice(6)] = {
                         heads: [...table.querySelectorAll("th")].map((head) => head.textContent),
                         rows: [...table.querySelectorAll("tbody tr")].map((row) =>
@@ -142,7 +141,7 @@ const checks = {
             await page.focus("#table-talks th:nth-child(1) button");
             await page.keyboard.press("Enter");
             const pressed = { sort: await sorted(), column: await cells(page, "talks", 0) };
-            await page.type("#table-processes input", "shop_cart");
+            await page.locator("#table-processes input").pressSequentially("shop_cart");
             const filtered = {
                 column: await cells(page, "processes", 0),
                 count: await page.$eval("#table-processes .count", (element) => element.textContent),
@@ -180,11 +179,11 @@ const checks = {
             const x = box.x + box.width / 4,
                 y = box.y + 60;
             await page.mouse.move(x, y);
-            await step("wheel_alone", () => page.mouse.wheel({ deltaY: -50 }));
+            await step("wheel_alone", () => page.mouse.wheel(0, -50));
             await page.$eval("#timeline", (element) => element.scrollIntoView());
             await step("ctrl_wheel", async () => {
                 await page.keyboard.down("Control");
-                for (let n = 0; n < 5; n++) await page.mouse.wheel({ deltaY: -50 });
+                for (let n = 0; n < 5; n++) await page.mouse.wheel(0, -50);
                 await page.keyboard.up("Control");
             });
             await step("dragged", async () => {
@@ -202,7 +201,7 @@ const checks = {
             await page.mouse.move(box.x + 40, box.y + 40 + 12);
             await settled(page);
             const tip = await page.$eval(".tooltip", (element) => (element.hidden ? "" : element.textContent));
-            await page.type('#timeline input[type="search"]', "shop_db");
+            await page.locator('#timeline input[type="search"]').pressSequentially("shop_db");
             await step("filtered", () => settled(page));
             await page.click("#timeline summary");
             await settled(page);
@@ -223,7 +222,7 @@ const checks = {
                 arrows: (await page.$$(".sequence .arrow")).length,
             };
             const call = await page.$eval("#messages select option:nth-child(2)", (option) => option.value);
-            await page.select("#messages select", call);
+            await page.selectOption("#messages select", call);
             await settled(page);
             return {
                 first,
@@ -257,7 +256,8 @@ const checks = {
     // Every text of the recording is hostile.
     async hostile(template, folder) {
         const hostile =
-            `</script><script>window.broken=1</script><img src=x onerror="window.broken=2"><!--\u2028\u202e\u0007]]>`;
+            `</script><script>window.broken=1</script><img src=x onerror="window.broken=2">` +
+            "<!--\u2028\u202e\u0007]]>";
         const { file, data } = filled(template, folder, { text: (text) => text + hostile });
         const long = "x".repeat(10000);
         data.report.log.push({ process: null, node: "n", time: null, level: "error", text: hostile + long });
@@ -283,28 +283,13 @@ const checks = {
         });
     },
 
-    // Times of frames, in ms, while the timeline is zoomed and moved.
+    // Frame times in ms, while the timeline is zoomed and moved.
     async smooth(template, folder, intervals) {
         const { file } = filled(template, folder, { intervals: Number(intervals) });
         return on(file, {}, async (page) => {
             await page.focus("canvas.rows");
             const drawn = [];
-            for (const key of [
-                "+",
-                "+",
-                "ArrowRight",
-                "+",
-                "+",
-                "+",
-                "ArrowLeft",
-                "-",
-                "-",
-                "-",
-                "-",
-                "-",
-                "ArrowRight",
-                "Home",
-            ]) {
+            for (const key of "+ + ArrowRight + + + ArrowLeft - - - - - ArrowRight Home".split(" ")) {
                 await page.keyboard.press(key);
                 await page.evaluate(
                     () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
@@ -336,7 +321,7 @@ const checks = {
         return { light, dark, phone };
     },
 
-    // The template alone, as it is installed.
+    // The template alone, as installed.
     async empty(template) {
         return on(template, {}, async (page) => ({
             text: await page.$eval("main", (element) => element.textContent),

@@ -1,10 +1,10 @@
-// A browser for several runs of page.mjs: prints its address and runs until standard input has a line or ends.
+// A browser for several runs of page.mjs: prints its address, and runs until standard input has a line or ends.
 //
 //     node running.mjs NODE_MODULES
 
-import { launch } from "./browser.mjs";
+import { start } from "./browser.mjs";
 
-const browser = await launch(process.argv[2]);
+const browser = await start(process.argv[2]);
 console.log(browser.wsEndpoint());
 await new Promise((done) => process.stdin.once("data", done).once("end", done));
 await browser.close();

@@ -1,6 +1,6 @@
 // node screenshot.mjs NODE_MODULES PAGE.html OUT.png: see tools/screenshot.
 
-import { open, settled } from "./browser.mjs";
+import { close, open, settled } from "./browser.mjs";
 
 const [modules, file, out] = process.argv.slice(2);
 if (!out) {
@@ -8,14 +8,14 @@ if (!out) {
     process.exit(2);
 }
 const { WIDTH = 1440, HEIGHT = 1180, SCALE = 2, THEME = "light", SHOW, AT, MESSAGES } = process.env;
-const { browser, page, seen } = await open(modules, file, {
+const { page, seen } = await open(modules, file, {
     width: Number(WIDTH),
     height: Number(HEIGHT),
     scale: Number(SCALE),
     theme: THEME,
 });
 
-// The stretch of time in which so many messages are the densest.
+// The time range in which that many messages are densest.
 async function exchange(number) {
     return page.$eval(
         "#data",
@@ -57,7 +57,7 @@ if (SHOW) {
 }
 await settled(page);
 await page.screenshot({ path: out });
-await browser.close();
+await close();
 if (seen.errors.length + seen.requests.length > 0) {
     console.error(JSON.stringify(seen));
     process.exit(1);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Moves past a number of so many bits at most. */
+/* Parses a number of at most `bits` bits and moves past it. */
 static bool number(const char **text, unsigned bits, uint64_t *n) {
     const char *s = *text;
 
@@ -19,8 +19,8 @@ bool dt_is_identifier(const char *text) {
     return *text == '<' || g_str_has_prefix(text, "#Port<");
 }
 
-bool dt_is_nobody(const char *text) {
-    /* All bits of a pid, which has 28 of them, and 60 in later releases. */
+bool dt_is_no_receiver(const char *text) {
+    /* A pid with all bits set: 28 bits, or 60 in later releases. */
     return strcmp(text, "<0.32767.8191>") == 0 || strcmp(text, "<0.268435455.4294967295>") == 0;
 }
 
@@ -28,7 +28,7 @@ bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind) {
     bool is_port = *text == '#';
     uint64_t node, id, serial = 0;
 
-    if (!dt_is_identifier(text) || dt_is_nobody(text))
+    if (!dt_is_identifier(text) || dt_is_no_receiver(text))
         return false;
     text += is_port ? sizeof "#Port<" - 1 : 1;
     if (!number(&text, 32, &node) || *text++ != '.' || !number(&text, is_port ? 60 : 32, &id))
@@ -42,14 +42,14 @@ bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind) {
     return true;
 }
 
-guint dt_key_hash(gconstpointer key) {
+unsigned dt_key_hash(const void *key) {
     const struct key *k = key;
     uint64_t h = (k->number ^ k->kind_and_node << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return (guint)(h >> 32);
+    return (unsigned)(h >> 32);
 }
 
-gboolean dt_key_equal(gconstpointer a, gconstpointer b) {
+gboolean dt_key_equal(const void *a, const void *b) {
     const struct key *x = a, *y = b;
 
     return x->number == y->number && x->kind_and_node == y->kind_and_node;

@@ -1,23 +1,20 @@
-/* The texts of pids and ports. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
-#define DT_VIEWER_MODEL_ENTITIES_IDENTIFIERS_H
+/* Texts of pids and ports. */
+#pragma once
 
-#include "shared/told.h"
+#include "shared/model_events.h"
 
-/* An identifier as numbers: of <0.90.1>, #Port<0.5> or <9234.99.0>. */
+/* The numbers of an identifier: <0.90.1>, #Port<0.5> or <9234.99.0>. */
 struct key {
     uint64_t kind_and_node;
     uint64_t number;
 };
 
 bool dt_is_identifier(const char *text);
-/* The pid that the VM names where it is a process that would be named: as the caller of a port
-   that a driver controls, and as the receiver of that port's answer. */
-bool dt_is_nobody(const char *text);
+/* The placeholder pid that the VM uses in place of a process: as the caller of a port that is
+   controlled by a driver, and as the receiver of that port's answer. */
+bool dt_is_no_receiver(const char *text);
 
-/* False if the text is no identifier, or nobody's. */
+/* Returns false if the text is not an identifier, or is the placeholder pid. */
 bool dt_key_of(const char *text, struct key *key, enum dt_kind *kind);
-guint dt_key_hash(gconstpointer key);
-gboolean dt_key_equal(gconstpointer a, gconstpointer b);
-
-#endif
+unsigned dt_key_hash(const void *key);
+gboolean dt_key_equal(const void *a, const void *b);

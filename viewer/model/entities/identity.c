@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "model/entities/functions.h"
 #include "shared/texts.h"
 
 /* -- Families ----------------------------------------------------------------------- */
@@ -42,12 +41,12 @@ static void set_show(struct process *p) {
     p->seen.show = p->show ? p->show : p->pid;
 }
 
-/* A trace that lacks a text does not tell that there is none. */
+/* An empty text means unknown, so it does not replace a known one. */
 static bool learn_text(char **field, const char *text) {
     return *text && dt_set(field, text);
 }
 
-/* The name of a process is the group of those below it, down to the next name. */
+/* The name of a process is the group of its descendants, down to the next named one. */
 static bool set_group(struct process *p) {
     const struct dt_process *parent = p->seen.parent;
     const char *group = !parent ? "" : *parent->name ? parent->name : parent->group;
@@ -57,7 +56,7 @@ static bool set_group(struct process *p) {
     return is_new;
 }
 
-/* The next one below `root`, from top to bottom; below p only if its group has changed. */
+/* The next descendant of `root` in preorder. Descends below p only if its group has changed. */
 static struct process *next_below(const struct process *root, struct process *p, bool is_new) {
     if (is_new && p->children)
         return p->children;
@@ -73,7 +72,7 @@ static void set_groups_below(struct process *root) {
         bool is_new = set_group(p);
 
         if (is_new)
-            DT_TELL(p->node->world, process_named, &p->seen, p->node->world->now);
+            DT_EMIT(p->node->world, process_named, &p->seen, p->node->world->now);
         p = next_below(root, p, is_new && !p->name);
     }
 }
@@ -88,7 +87,7 @@ static bool is_above(const struct dt_process *p, const struct dt_process *child)
 static bool set_parent(struct process *p, struct process *parent) {
     if (!parent || p->seen.parent == &parent->seen)
         return false;
-    /* Traces may claim circles. */
+    /* A trace may contain a cycle. */
     if (parent == p || (p->children && is_above(&p->seen, &parent->seen)))
         return false;
     leave_parent(p);
@@ -116,7 +115,7 @@ bool dt_identity_learn(struct process *p, const struct identity *identity) {
     return is_new || is_named;
 }
 
-void dt_identity_tell(struct process *p) {
-    DT_TELL(p->node->world, process_named, &p->seen, p->node->world->now);
+void dt_identity_emit(struct process *p) {
+    DT_EMIT(p->node->world, process_named, &p->seen, p->node->world->now);
     set_groups_below(p);
 }

@@ -1,20 +1,17 @@
-/* Who a process is: its names, its initial call, its parent and its group. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_IDENTITY_H
-#define DT_VIEWER_MODEL_ENTITIES_IDENTITY_H
+/* The identity of a process: its names, initial call, parent and group. */
+#pragma once
 
 #include "model/entities/process.h"
 
-/* What an event tells of it; "" and NULL are unknown. */
+/* The part of an identity that one event has; "" and NULL mean unknown. */
 struct identity {
     struct process *parent;
     const char *initial, *name, *label;
 };
 
-/* Returns whether something is new. */
+/* Adds new data. Returns whether anything has changed. */
 bool dt_identity_learn(struct process *p, const struct identity *identity);
-/* Tells that, and the groups of those below it that it changes. */
-void dt_identity_tell(struct process *p);
-/* It has no family any more. */
+/* Reports the change, and the changed groups of its descendants. */
+void dt_identity_emit(struct process *p);
+/* Detaches it from its parent and its children. */
 void dt_identity_leave(struct process *p);
-
-#endif

@@ -31,7 +31,7 @@ void dt_unlink(struct process *p, struct process *other) {
 
 void dt_unlink_all(struct process *p) {
     GHashTableIter i;
-    gpointer other;
+    void *other;
 
     if (!p->links)
         return;

@@ -1,16 +1,14 @@
 /* Links between processes and ports. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_LINKS_H
-#define DT_VIEWER_MODEL_ENTITIES_LINKS_H
+#pragma once
 
 #include "model/entities/process.h"
 
 void dt_link(struct process *p, struct process *other);
 void dt_unlink(struct process *p, struct process *other);
 void dt_unlink_all(struct process *p);
-/* Those that it is linked to, by their numbers; to be freed by g_free. NULL if there are none. */
+/* The processes and ports linked to it, sorted by number; to be freed by g_free. NULL if there are
+   no links. */
 struct dt_process **dt_linked(const struct process *p, unsigned *count);
 
-/* Of pointers to processes, as the model or as sinks see them. */
+/* Compares pointers to struct process or struct dt_process. */
 int dt_by_number(const void *a, const void *b);
-
-#endif

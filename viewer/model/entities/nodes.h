@@ -1,42 +1,44 @@
-/* Nodes, and their names. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_NODES_H
-#define DT_VIEWER_MODEL_ENTITIES_NODES_H
+/* Nodes and their names. */
+#pragma once
 
 #include "model/entities/world.h"
-
-/* What an event tells of its node: the VM's OS process or, without one, the trace. */
-struct place {
-    const char *hostname;
-    int64_t vpid;
-    uint64_t trace;
-};
 
 struct node {
     struct dt_node seen;
     struct world *world;
-    struct place place;
-    int64_t traced; /* the time of the last event that the VM's tracer told */
-    int64_t unsure; /* until then, events may be lost; DT_NO_VALUE */
+    struct dt_place place; /* identifies the node */
+    int64_t traced;        /* the time of the last event from the VM's tracer */
+    int64_t unsure;        /* events may be lost up to this time; DT_NO_VALUE */
     char *name, *hostname, *otp;
-    char *own_name;  /* of its identity, NULL if unknown; those of several nodes may be equal */
+    char *own_name;  /* by its identity, NULL if unknown; several nodes may have the same */
     char *bare_name; /* the same without quotes */
     struct schedulers *schedulers;
     struct peers *peers;
     struct names *names;
     struct processes *processes;
-    void *of[DT_OF_NODE];
+
+    /* The state of the parts. */
+    GQueue *held;   /* the processes that hold an event, oldest first */
+    GArray *losses; /* int64_t: when each loss began */
+    struct stacks *stacks;
+    struct spans *spans;
+    struct server_calls *server_calls;
+    struct in_flight *in_flight;
+    struct early *early;
+    struct tokens *tokens;
+    struct sends *sends;
+    struct deliveries *deliveries;
 };
 
-void dt_nodes_new(struct world *world);
-void dt_nodes_free(struct world *world);
+/* A world without nodes. `sink`, its data and `hooks` must outlive it. */
+struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
+void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
-/* Texts that are "" are unknown. */
+/* A text that is "" is unknown. */
 void dt_node_named(struct node *node, const char *own_name, const char *otp);
 
-/* Events were lost at a place. Returns the node, or NULL if it is none or several: a trace that VMs
-   share does not tell whose events were lost. */
-struct node *dt_nodes_lost(struct world *world, const struct place *place, int64_t begin);
-/* Up to `end`, events of this place may be lost. */
-void dt_nodes_unsure(struct world *world, const struct place *place, int64_t end);
-
-#endif
+/* Events were lost at a place. Returns its node, or NULL if it has no node or several: for a trace
+   shared by several VMs, it is unknown whose events were lost. */
+struct node *dt_nodes_lost(struct world *world, const struct dt_place *place, int64_t begin);
+/* Events of this place may be lost up to `end`. */
+void dt_nodes_unsure(struct world *world, const struct dt_place *place, int64_t end);

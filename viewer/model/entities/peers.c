@@ -1,16 +1,16 @@
 /*
- * Other nodes as a node knows them. Its node_identity tells which number it gives to whom; whether
- * that node is recorded, too, is looked up by the name and, where both are known, by the process of
- * the operating system: a node that was started again has the same name.
+ * The other nodes that a node knows. The node_identity events of a node have the numbers that it
+ * uses for other nodes. The recorded node of a number is found by its name and, if both are known,
+ * by its OS process, because a restarted node has the same name.
  */
 #include "model/entities/peers.h"
 
 #include <string.h>
 
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
-/* Numbers of one node; those of more nodes are not resolved. */
+/* The maximum number of peers of one node; further ones are not resolved. */
 enum { PEERS_MAX = 10000 };
 
 struct peer {
@@ -18,19 +18,19 @@ struct peer {
     char *name;
     int64_t os_pid; /* 0: unknown */
     struct node *node;
-    uint64_t names; /* of the world, when `node` was looked up */
+    uint64_t names; /* `names` of the world when `node` was looked up */
 };
 
 struct peers {
     GHashTable *by_number; /* number in the node's identifiers -> struct peer */
     GHashTable *by_name;
     int64_t os_pid;  /* of the node itself, by its identity; 0 if unknown */
-    char *last_name; /* that was looked up */
+    char *last_name; /* the last name that was looked up */
     uint64_t last_names;
     struct node *last;
 };
 
-static void free_peer(gpointer data) {
+static void free_peer(void *data) {
     struct peer *peer = data;
 
     g_free(peer->name);
@@ -50,7 +50,7 @@ void dt_peers_free(struct node *node) {
     g_free(node->peers);
 }
 
-/* Of several with one name, the last one is found by it. */
+/* If several peers have the same name, it refers to the last of them. */
 static void set_name(struct node *node, struct peer *peer, char *name) {
     if (peer->name && g_hash_table_lookup(node->peers->by_name, peer->name) == peer)
         g_hash_table_remove(node->peers->by_name, peer->name);
@@ -69,7 +69,7 @@ static void learn(struct node *node, uint64_t number, const struct dt_node_ident
         peer->number = number;
         g_hash_table_insert(node->peers->by_number, &peer->number, peer);
     }
-    set_name(node, peer, dt_far_node(e->node));
+    set_name(node, peer, dt_remote_node(e->node));
     peer->os_pid = (int64_t)e->os_pid;
     node->world->names++;
 }
@@ -89,7 +89,7 @@ void dt_node_identity(struct node *node, const struct dt_node_identity *e) {
     dt_node_named(node, e->node, e->otp);
 }
 
-/* -- Who is recorded ---------------------------------------------------------------- */
+/* -- Recorded nodes ----------------------------------------------------------------- */
 
 static int64_t os_pid_of(const struct node *node) {
     if (node->peers->os_pid)
@@ -101,7 +101,7 @@ static bool may_be(const struct node *node, int64_t os_pid) {
     return !os_pid || !os_pid_of(node) || os_pid == os_pid_of(node);
 }
 
-/* NULL if none has the name, or several. */
+/* Returns NULL if no node or several nodes have the name. */
 static struct node *recorded(const struct node *asks, const char *name, int64_t os_pid) {
     const struct world *world = asks->world;
     struct node *found = NULL;
@@ -142,8 +142,8 @@ struct node *dt_peer_named(struct node *node, const char *name) {
     if (peers->last_name && peers->last_names == node->world->names &&
         strcmp(peers->last_name, name) == 0)
         return peers->last;
-    bare = dt_far_node(name);
-    /* Of several nodes with this name, the one that it is connected to. */
+    bare = dt_remote_node(name);
+    /* If several nodes have this name, use the one that `node` is connected to. */
     peer = g_hash_table_lookup(peers->by_name, bare);
     peers->last = peer ? node_of(node, peer) : recorded(node, bare, 0);
     g_free(bare);
@@ -155,5 +155,5 @@ struct node *dt_peer_named(struct node *node, const char *name) {
 struct node *dt_home(struct node *node, const char *identifier) {
     uint64_t number;
 
-    return dt_far_number(identifier, &number) ? dt_peer(node, number) : NULL;
+    return dt_remote_number(identifier, &number) ? dt_peer(node, number) : NULL;
 }

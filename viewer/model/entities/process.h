@@ -1,6 +1,5 @@
-/* A process or port, as the entities see it. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_PROCESS_H
-#define DT_VIEWER_MODEL_ENTITIES_PROCESS_H
+/* A process or port in the model. */
+#pragma once
 
 #include "model/entities/identifiers.h"
 #include "model/entities/nodes.h"
@@ -10,17 +9,23 @@ struct process {
     unsigned references;
     struct key key;
     struct node *node;
-    char *pid, *name, *label, *show; /* what `seen` shows, if it is not empty */
+    char *pid, *name, *label, *show; /* the texts of `seen`, unless they are empty */
     char *group;
-    const char *registered; /* the name by which it is found now: a key of the node's names; NULL */
+    const char *registered; /* its current name: a key of the node's names; NULL if none */
 
     bool has_exited;
-    bool is_known; /* in the node's table: its identifier stands for it */
+    bool is_known; /* in the node's table: its identifier refers to it */
     bool parent_unlinked;
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
-    GList *foreign; /* of another node: its place in the node's */
-    void *of[DT_OF_PROCESS];
-};
+    GList *foreign; /* of another node: its link in the node's queue of these */
 
-#endif
+    /* The state of the parts. Each is NULL until its part needs it, and freed with the process. */
+    struct held *held;           /* the event that it holds */
+    struct run_state *run_state; /* never NULL */
+    struct stack *stack;
+    GQueue *open_spans; /* struct span, the oldest last */
+    struct calling *calling;
+    struct list *in_flight;  /* messages to it */
+    struct answers *answers; /* of a port */
+};

@@ -1,37 +1,42 @@
 /*
- * One that has exited stays known for a while, so that what comes late, as a message sent to it,
- * finds it. A new one with its identifier takes its place in the table at once.
+ * A process that has exited is retained for a while, so that late events, such as a message sent to
+ * it, find it. A new process with the same identifier replaces it in the table at once.
  */
 #include "model/entities/processes.h"
 
 #include "model/entities/links.h"
-#include "model/entities/names.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
 enum {
-    /* Per node: exited processes that are not told as gone yet. */
+    /* Per node: exited processes that are not yet reported as gone. */
     EXITED_MAX = 10000,
-    /* And processes of other nodes, whose exits are not recorded: those that were named last. */
+    /* Per node: the most recently named processes of other nodes, whose exits are not recorded. */
     FOREIGN_MAX = 10000,
-    /* A process whose spawn is told this much later than it was first seen was not spawned by
-       that: its identifier is used again, and its exit was not recorded. */
+    /* If the spawn of a process comes this much later than its first event, it is a new process:
+       the identifier is reused, and the exit of the first one was not recorded. */
     SPAWN_LATE_NS = 100 * 1000 * 1000,
 };
 
 struct processes {
     GHashTable *by_key; /* struct key -> process or port */
-    GQueue exited;      /* those that are not told as gone yet, oldest first */
-    GQueue foreign;     /* those of other nodes, those that were named last at the end */
+    GQueue exited;      /* exited, but not yet reported as gone; oldest first */
+    GQueue foreign;     /* processes of other nodes; the most recently named last */
 };
 
 /* -- References --------------------------------------------------------------------- */
 
 static void free_process(struct process *p) {
     dt_identity_leave(p);
-    DT_MOMENT(p->node->world, process_free, p);
-    for (unsigned n = 0; n < DT_OF_PROCESS; n++)
-        g_free(p->of[n]);
+    DT_RUN_HOOKS(p->node->world, process_free, p);
+    g_free(p->held);
+    g_free(p->run_state);
+    g_free(p->stack);
+    g_free(p->open_spans);
+    g_free(p->calling);
+    g_free(p->in_flight);
+    g_free(p->answers);
     g_clear_pointer(&p->links, g_hash_table_destroy);
     g_free(p->pid);
     g_free(p->name);
@@ -56,7 +61,7 @@ void dt_process_unref(struct process *p) {
     if (--p->references)
         return;
     count(p->node->world, &p->seen);
-    DT_TELL(p->node->world, process_gone, &p->seen);
+    DT_EMIT(p->node->world, process_gone, &p->seen);
     free_process(p);
 }
 
@@ -86,7 +91,7 @@ static struct process *insert(struct node *node, const char *pid, const struct k
                                   .ended = DT_NO_VALUE,
                                   .since = world->now};
     g_hash_table_insert(node->processes->by_key, &p->key, p);
-    DT_MOMENT(world, process_new, p);
+    DT_RUN_HOOKS(world, process_new, p);
     if (kind == DT_FOREIGN) {
         g_queue_push_tail(&node->processes->foreign, p);
         p->foreign = node->processes->foreign.tail;
@@ -100,7 +105,7 @@ static void forget(struct process *p) {
     p->is_known = false;
 }
 
-void dt_process_bury(struct process *p) {
+void dt_process_retire(struct process *p) {
     struct node *node = p->node;
 
     dt_name_drop(p);
@@ -109,16 +114,16 @@ void dt_process_bury(struct process *p) {
     g_queue_push_tail(&node->processes->exited, p);
 }
 
-/* Its identifier stands for another one now. */
+/* Another process has its identifier now. */
 static void replace(struct process *p) {
     forget(p);
     if (p->has_exited)
         return;
-    DT_MOMENT(p->node->world, leaving, p);
-    DT_MOMENT(p->node->world, cut, p);
+    DT_RUN_HOOKS(p->node->world, leaving, p);
+    DT_RUN_HOOKS(p->node->world, cut, p);
     dt_unlink_all(p);
     p->has_exited = true;
-    dt_process_bury(p);
+    dt_process_retire(p);
 }
 
 void dt_processes_forget(struct node *node) {
@@ -132,7 +137,7 @@ void dt_processes_forget(struct node *node) {
     }
 }
 
-/* It was named now. */
+/* Marks it as the most recently named one. */
 static void renew(struct process *p) {
     GQueue *all = &p->node->processes->foreign;
 
@@ -152,7 +157,7 @@ struct process *dt_process_of(struct node *node, const char *identifier) {
     p = g_hash_table_lookup(node->processes->by_key, &key);
     if (!p) {
         p = insert(node, identifier, &key, kind);
-        DT_TELL(node->world, process, &p->seen, node->world->now);
+        DT_EMIT(node->world, process, &p->seen, node->world->now);
     }
     renew(p);
     return p;
@@ -165,14 +170,14 @@ struct process *dt_process_anywhere(struct node *node, const char *identifier) {
 
     if (!home || home == node)
         return dt_process_of(node, identifier);
-    there = dt_far_at_home(identifier);
+    there = dt_remote_at_home(identifier);
     p = dt_process_of(home, there);
     g_free(there);
     return p;
 }
 
-struct process *dt_process_born(struct node *node, const char *identifier,
-                                const struct identity *identity) {
+struct process *dt_process_create(struct node *node, const char *identifier,
+                                  const struct identity *identity) {
     struct key key;
     enum dt_kind kind;
     struct process *p;
@@ -189,13 +194,13 @@ struct process *dt_process_born(struct node *node, const char *identifier,
     if (p) {
         p->seen.began = p->seen.first;
         if (dt_identity_learn(p, identity))
-            dt_identity_tell(p);
+            dt_identity_emit(p);
         return p;
     }
     p = insert(node, identifier, &key, kind);
     p->seen.began = now;
     dt_identity_learn(p, identity);
-    DT_TELL(node->world, process, &p->seen, now);
+    DT_EMIT(node->world, process, &p->seen, now);
     return p;
 }
 
@@ -208,7 +213,7 @@ struct process *dt_process_again(struct process *p) {
     replace(p);
     p = insert(node, pid, &key, kind);
     g_free(pid);
-    DT_TELL(node->world, process, &p->seen, node->world->now);
+    DT_EMIT(node->world, process, &p->seen, node->world->now);
     return p;
 }
 
@@ -219,11 +224,11 @@ void dt_processes_new(struct node *node) {
     node->processes->by_key = g_hash_table_new(dt_key_hash, dt_key_equal);
 }
 
-/* The live ones in the order in which they became known. */
+/* The live processes, sorted by number. */
 static GPtrArray *living(struct node *node) {
     GPtrArray *all = g_ptr_array_new();
     GHashTableIter i;
-    gpointer p;
+    void *p;
 
     g_hash_table_iter_init(&i, node->processes->by_key);
     while (g_hash_table_iter_next(&i, NULL, &p))
@@ -239,7 +244,7 @@ void dt_processes_end(struct node *node) {
 
     for (unsigned i = 0; i < all->len; i++) {
         p = all->pdata[i];
-        DT_MOMENT(node->world, cut, p);
+        DT_RUN_HOOKS(node->world, cut, p);
     }
     while ((p = g_queue_pop_head(&node->processes->exited))) {
         forget(p);
@@ -251,7 +256,7 @@ void dt_processes_end(struct node *node) {
         forget(p);
         dt_process_unref(p);
     }
-    g_ptr_array_free(all, TRUE);
+    g_ptr_array_free(all, true);
 }
 
 void dt_processes_free(struct node *node) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The names of the runtime's threads: 1_scheduler up to OTP 25, erts_sched_1 later. */
+/* Thread names of the runtime system: 1_scheduler up to OTP 25, erts_sched_1 later. */
 static const struct {
     const char *before, *after;
     enum dt_scheduler_kind kind;
@@ -21,8 +21,8 @@ static const char *const titles[] = {
     [DT_SCHEDULER_DIRTY_IO] = "dirty I/O scheduler",
 };
 
-/* The kernel cuts a thread's name to 15 bytes: 1_dirty_cpu_sch, 10_dirty_io_sch. */
-static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, guint64 *number) {
+/* The kernel truncates thread names to 15 bytes: 1_dirty_cpu_sch, 10_dirty_io_sch. */
+static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, uint64_t *number) {
     for (unsigned i = 0; i < G_N_ELEMENTS(thread_names); i++) {
         const char *before = thread_names[i].before, *after = thread_names[i].after;
         char *rest;
@@ -39,14 +39,14 @@ static bool parse_thread(const char *procname, enum dt_scheduler_kind *kind, gui
 }
 
 static void name(struct dt_scheduler *scheduler, const char *procname) {
-    guint64 number;
+    uint64_t number;
 
     if (scheduler->is_cpu)
-        scheduler->name = g_strdup_printf("CPU %" G_GINT64_FORMAT, scheduler->id);
+        scheduler->name = g_strdup_printf("CPU %" PRId64, scheduler->id);
     else if (parse_thread(procname, &scheduler->kind, &number))
-        scheduler->name = g_strdup_printf("%s %" G_GUINT64_FORMAT, titles[scheduler->kind], number);
+        scheduler->name = g_strdup_printf("%s %" PRIu64, titles[scheduler->kind], number);
     else
-        scheduler->name = g_strdup_printf("thread %" G_GINT64_FORMAT, scheduler->id);
+        scheduler->name = g_strdup_printf("thread %" PRId64, scheduler->id);
 }
 
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e) {
@@ -66,12 +66,12 @@ struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *e
             .number = node->world->schedulers++, .node = &node->seen, .id = id, .is_cpu = is_cpu};
         name(&s->seen, e->procname);
         g_hash_table_insert(all->by_id, &s->seen.id, s);
-        DT_TELL(node->world, scheduler, &s->seen);
+        DT_EMIT(node->world, scheduler, &s->seen);
     }
     return all->last = s;
 }
 
-static void free_scheduler(gpointer data) {
+static void free_scheduler(void *data) {
     g_free((char *)((struct scheduler *)data)->seen.name);
     g_free(data);
 }

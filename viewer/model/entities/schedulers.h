@@ -1,13 +1,12 @@
 /* Schedulers. */
-#ifndef DT_VIEWER_MODEL_ENTITIES_SCHEDULERS_H
-#define DT_VIEWER_MODEL_ENTITIES_SCHEDULERS_H
+#pragma once
 
 #include "model/entities/nodes.h"
 
 struct scheduler {
     struct dt_scheduler seen;
     struct process *runs; /* a process */
-    struct process *port; /* a port, alone or for that process, which runs on after it */
+    struct process *port; /* a port, alone or called by that process, which continues after it */
 };
 
 /* Of a node. */
@@ -18,7 +17,5 @@ struct schedulers {
 
 void dt_schedulers_new(struct node *node);
 void dt_schedulers_free(struct node *node);
-/* NULL if the event does not tell. */
+/* NULL if the event has neither a thread nor a CPU. */
 struct scheduler *dt_scheduler_of(struct node *node, const struct dt_recorded *event);
-
-#endif

@@ -1,30 +1,24 @@
 #include "model/entities/world.h"
 
-#include "model/entities/functions.h"
-#include "model/entities/nodes.h"
+#include <string.h>
+
 #include "shared/contents.h"
 
-struct world *dt_world_new(const struct dt_sink *sink, void *of_sink,
-                           const struct dt_moments *moments) {
-    struct world *world = g_new0(struct world, 1);
+struct function *dt_function_of(struct world *world, const char *text) {
+    struct function *function = g_hash_table_lookup(world->functions, text);
 
-    world->sink = sink;
-    world->of_sink = of_sink;
-    world->moments = moments;
-    world->now = INT64_MIN + 1;
-    world->shown = g_string_new(NULL);
-    dt_nodes_new(world);
-    dt_functions_new(world);
-    return world;
+    if (!function) {
+        size_t size = strlen(text) + 1;
+
+        function = g_malloc0(sizeof *function + size);
+        memcpy(function->name, text, size);
+        g_hash_table_insert(world->functions, function->name, function);
+    }
+    return function;
 }
 
-void dt_world_free(struct world *world) {
-    if (!world)
-        return;
-    dt_nodes_free(world);
-    dt_functions_free(world);
-    g_string_free(world->shown, TRUE);
-    g_free(world);
+const char *dt_function(struct world *world, const char *text) {
+    return *text ? dt_function_of(world, text)->name : "";
 }
 
 const char *dt_world_reason(struct world *world, const char *reason) {

@@ -1,53 +1,56 @@
 /*
- * What all nodes of a recording share.
+ * State that all nodes of a recording share.
  *
- *     entities/  what exists: nodes, schedulers, processes with their names and links
- *     parts/     what it does: states, calls, messages, server calls, spans
- *     model.c    the driver: for whom an event is, and who hears of a moment
+ *     entities/  objects: nodes, schedulers, processes with their names and links
+ *     parts/     their activity: states, calls, messages, server calls, spans
+ *     model.c    the driver: dispatches events, and defines the subscribers of each hook
  *
- * A struct whose name is that of one in shared/told.h has it as its first member `seen`.
+ * A struct whose counterpart in shared/model_events.h has the same name with the prefix dt_ has
+ * that counterpart as its first member, `seen`.
  */
-#ifndef DT_VIEWER_MODEL_ENTITIES_WORLD_H
-#define DT_VIEWER_MODEL_ENTITIES_WORLD_H
+#pragma once
 
-#include "model/entities/moments.h"
+#include "model/entities/hooks.h"
 #include "shared/sink.h"
 
 struct world {
     const struct dt_sink *sink;
     void *of_sink;
-    const struct dt_moments *moments;
+    const struct dt_hooks *hooks;
     GPtrArray *nodes;
-    GHashTable *places;    /* struct place -> node */
-    GHashTable *namesakes; /* name -> how many nodes have it: nodes.c */
+    GHashTable *places;    /* struct dt_place -> node */
+    GHashTable *namesakes; /* name -> struct namesakes: nodes.c */
     struct node *last_node;
-    GHashTable *functions;  /* text -> struct function; as many as the code has, so never freed */
-    uint64_t returns;       /* of all functions, exceptions included */
-    uint64_t names;         /* counts what becomes known of nodes' names */
-    uint64_t processes;     /* numbers given */
+    GHashTable *functions;  /* text -> struct function; bounded by the code, so never pruned */
+    uint64_t returns;       /* of all functions, including exceptions */
+    uint64_t names;         /* version of the nodes' names, incremented on each change */
+    uint64_t processes;     /* the last number assigned to a process */
     uint64_t earlier;       /* processes from before the recording that are gone */
-    uint64_t earlier_named; /* of these */
-    uint64_t numbers[DT_OF_NODE]; /* given by the parts */
+    uint64_t earlier_named; /* those of them that have a name or an initial call */
+    uint64_t calls, server_calls, messages; /* the last number assigned to each */
     unsigned schedulers;
-    bool shows_contents; /* of reasons and log lines: shared/contents.h */
-    GString *shown;      /* the text that is shown of one */
+    bool shows_contents; /* report reasons and log lines unchanged: shared/contents.h */
+    GString *shown;      /* buffer for a text with hidden contents */
     int64_t now;
 };
 
-/* A reason as sinks show it; valid until the next one. */
+/* A reason as reported to sinks; valid until the next call of either function. */
 const char *dt_world_reason(struct world *world, const char *reason);
-/* The same for a text of any length: a line of the log, a message. */
+/* The same for a text of any length, such as a log line or a message. */
 const char *dt_world_text(struct world *world, const char *text);
 
-#define DT_TELL(world, function, ...)                                                              \
+#define DT_EMIT(world, function, ...)                                                              \
     do {                                                                                           \
         if ((world)->sink->function)                                                               \
             (world)->sink->function((world)->of_sink, __VA_ARGS__);                                \
     } while (0)
 
-/* `sink`, its data and `moments` live longer than the world. */
-struct world *dt_world_new(const struct dt_sink *sink, void *of_sink,
-                           const struct dt_moments *moments);
-void dt_world_free(struct world *world);
+/* A function of the recording, by its text: "lists:sort/1". */
+struct function {
+    uint64_t calls, returns;
+    char name[];
+};
 
-#endif
+struct function *dt_function_of(struct world *world, const char *text);
+/* A copy of the text that lives as long as the world. */
+const char *dt_function(struct world *world, const char *text);

@@ -1,89 +1,92 @@
 #include "model/parts/instants.h"
 
 #include "model/entities/processes.h"
+#include "shared/probe_fields.h"
 
-/* An event with its reason or its line of the log as the world shows it. */
-static struct dt_recorded shown(struct world *world, const struct dt_recorded *event) {
-    struct dt_recorded to = *event;
+/* -- Contents ------------------------------------------------------------------------ */
+
+/* Hides the contents of the reason or log line. */
+static void hide_known(struct world *world, struct dt_recorded *event) {
+    union dt_event *e = &event->fields;
 
     if (event->probe == DT_log)
-        to.fields.log.text = dt_world_text(world, event->fields.log.text);
+        e->log.text = dt_world_text(world, e->log.text);
     else if (event->probe == DT_node_down)
-        to.fields.node_down.reason = dt_world_reason(world, event->fields.node_down.reason);
-    return to;
+        e->node_down.reason = dt_world_reason(world, e->node_down.reason);
 }
 
-static void instant(struct node *node, const struct dt_recorded *event, const char *process,
-                    const char *other) {
-    struct process *p = dt_process_of(node, process), *q = dt_process_anywhere(node, other);
-    struct dt_recorded recorded = shown(node->world, event);
-    struct dt_instant told = {.event = &recorded,
-                              .node = &node->seen,
-                              .process = p ? &p->seen : NULL,
-                              .other = q ? &q->seen : NULL};
+/* Hides the contents of all terms and strings. The caller frees the list, which has the texts. */
+static GPtrArray *hide_all(struct world *world, struct dt_recorded *event) {
+    GPtrArray *texts = g_ptr_array_new_with_free_func(g_free);
 
-    DT_TELL(node->world, instant, &told);
-}
+    for (const struct dt_probe_field *f = dt_probe_fields(event->probe); f->name; f++) {
+        const char **text;
 
-/* Events that are told as they are: whom they are about, and the other one. */
-#define INSTANTS(INSTANT)                                                                          \
-    INSTANT(process_link, e->process_link.from, e->process_link.to)                                \
-    INSTANT(port_link, e->port_link.from, e->port_link.to)                                         \
-    INSTANT(process_register, e->process_register.pid, "")                                         \
-    INSTANT(vm_long_gc, e->vm_long_gc.pid, "")                                                     \
-    INSTANT(vm_long_schedule, e->vm_long_schedule.id, "")                                          \
-    INSTANT(vm_large_heap, e->vm_large_heap.pid, "")                                               \
-    INSTANT(vm_busy_port, e->vm_busy_port.pid, e->vm_busy_port.port)                               \
-    INSTANT(vm_busy_dist_port, e->vm_busy_dist_port.pid, e->vm_busy_dist_port.port)                \
-    INSTANT(vm_long_message_queue, e->vm_long_message_queue.pid, "")                               \
-    INSTANT(node_up, "", "")                                                                       \
-    INSTANT(node_down, "", "")                                                                     \
-    INSTANT(withheld, "", "")                                                                      \
-    INSTANT(log, e->log.pid, "")                                                                   \
-    INSTANT(user_mark, e->user_mark.pid, "")                                                       \
-    INSTANT(user_trace_s1, "", "")                                                                 \
-    INSTANT(user_trace_i4s4, e->user_trace_i4s4.proc, "")                                          \
-    INSTANT(user_trace_n, e->user_trace_n.proc, "")                                                \
-    INSTANT(seq_trace_print, e->seq_trace_print.from, "")                                          \
-    INSTANT(driver_output, e->driver_output.port, e->driver_output.pid)                            \
-    INSTANT(driver_outputv, e->driver_outputv.port, e->driver_outputv.pid)                         \
-    INSTANT(driver_init, "", "")                                                                   \
-    INSTANT(driver_finish, "", "")
-
-#define INSTANT(probe, process, other)                                                             \
-    static void instant_##probe(struct node *node, const struct dt_recorded *event) {              \
-        const union dt_event *e = &event->fields;                                                  \
-                                                                                                   \
-        (void)e;                                                                                   \
-        instant(node, event, process, other);                                                      \
+        if (f->type != DT_FIELD_TERM && f->type != DT_FIELD_STRING)
+            continue;
+        text = dt_field_text(&event->fields, f);
+        g_ptr_array_add(texts, g_strdup(dt_world_text(world, *text)));
+        *text = g_ptr_array_index(texts, texts->len - 1);
     }
-INSTANTS(INSTANT)
-#undef INSTANT
+    return texts;
+}
 
-static void counter(struct node *node, const struct dt_recorded *event) {
+/* -- Instants ------------------------------------------------------------------------ */
+
+/* An event is about the first identifier among its fields, and the second one is the other end, if
+   these are processes or ports. The events of drivers name the owner before the port. */
+static void find_ends(const struct dt_recorded *event, const char *ends[2]) {
+    union dt_event fields = event->fields;
+    bool is_of_port = event->probe == DT_driver_output || event->probe == DT_driver_outputv;
+    unsigned found = 0;
+
+    ends[0] = ends[1] = "";
+    for (const struct dt_probe_field *f = dt_probe_fields(event->probe); f->name && found < 2; f++)
+        if (f->type == DT_FIELD_IDENTIFIER)
+            ends[found++ ^ is_of_port] = *dt_field_text(&fields, f);
+}
+
+static void emit(struct node *node, const struct dt_recorded *event, bool is_general) {
+    const char *ends[2];
+    struct process *p, *q;
+    struct dt_recorded shown = *event;
+    struct dt_instant instant = {.event = &shown, .node = &node->seen, .is_general = is_general};
+    GPtrArray *texts = NULL;
+
+    find_ends(event, ends);
+    p = dt_process_of(node, ends[0]);
+    q = dt_process_anywhere(node, ends[1]);
+    instant.process = p ? &p->seen : NULL;
+    instant.other = q ? &q->seen : NULL;
+    if (is_general)
+        texts = hide_all(node->world, &shown);
+    else
+        hide_known(node->world, &shown);
+    DT_EMIT(node->world, instant, &instant);
+    g_clear_pointer(&texts, g_ptr_array_unref);
+}
+
+void dt_instants_event(struct node *node, const struct dt_recorded *event) {
+    emit(node, event, false);
+}
+
+void dt_instants_general(struct node *node, const struct dt_recorded *event) {
+    emit(node, event, true);
+}
+
+/* -- Counters and samples ------------------------------------------------------------ */
+
+void dt_instants_counter(struct node *node, const struct dt_recorded *event) {
     const struct dt_vm_counter *e = &event->fields.vm_counter;
 
-    DT_TELL(node->world, counter, &node->seen, e->name, e->unit, e->value, event->time);
+    DT_EMIT(node->world, counter, &node->seen, e->name, e->unit, e->value, event->time);
 }
 
-/* One that has exited meanwhile is sampled late. */
-static void sample(struct node *node, const struct dt_recorded *event) {
+/* A sample may come after the exit of its process. */
+void dt_instants_sample(struct node *node, const struct dt_recorded *event) {
     const struct dt_process_sample *e = &event->fields.process_sample;
     struct process *p = dt_process_of(node, e->pid);
 
     if (p && !p->has_exited)
-        DT_TELL(node->world, sample, &p->seen, e, event->time);
-}
-
-static void (*const told[DT_PROBES])(struct node *,
-                                     const struct dt_recorded *) = {[DT_vm_counter] = counter,
-                                                                    [DT_process_sample] = sample,
-#define INSTANT(probe, process, other) [DT_##probe] = instant_##probe,
-                                                                    INSTANTS(INSTANT)
-#undef INSTANT
-};
-
-void dt_instants_event(struct node *node, const struct dt_recorded *event) {
-    if (told[event->probe])
-        told[event->probe](node, event);
+        DT_EMIT(node->world, sample, &p->seen, e, event->time);
 }

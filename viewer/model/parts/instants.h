@@ -1,10 +1,11 @@
-/* Events that are told as they are recorded: instants, and counters. */
-#ifndef DT_VIEWER_MODEL_PARTS_INSTANTS_H
-#define DT_VIEWER_MODEL_PARTS_INSTANTS_H
+/* Events that are reported unchanged: instants, counters and samples. */
+#pragma once
 
 #include "model/entities/nodes.h"
 
-/* Of any event; tells nothing of the others. */
+/* An event that sinks know by its probe. */
 void dt_instants_event(struct node *node, const struct dt_recorded *event);
-
-#endif
+/* An event of a probe without a meaning of its own. */
+void dt_instants_general(struct node *node, const struct dt_recorded *event);
+void dt_instants_counter(struct node *node, const struct dt_recorded *event);
+void dt_instants_sample(struct node *node, const struct dt_recorded *event);

@@ -2,41 +2,40 @@
 
 #include <string.h>
 
-#include "model/entities/functions.h"
 #include "model/entities/processes.h"
 #include "model/entities/schedulers.h"
-#include "model/parts/held.h"
+#include "model/parts/held_events.h"
 
-/* Words; blocks, which may have room. */
+/* Sizes in words; of memory blocks, which may be only partly used. */
 struct heap {
     uint64_t reclaimed, heap, old_heap;
 };
 
 enum {
-    /* How long before its event a sample may have read the state. */
+    /* A sample may have read the state up to this long before its event. */
     OLDEST_STATE_NS = 1000 * 1000 * 1000,
-    /* A first run that is longer, and that no sample has seen, is not believed: the process has
-       rather made itself sensitive, and nothing more is told of it. */
+    /* A longer first run that no sample confirms is discarded: the process has probably made itself
+       sensitive, so that no more of its events are recorded. */
     FIRST_RUN_NS = 1000 * 1000 * 1000,
 };
 
 /* Of a process. */
-struct course {
+struct run_state {
     const char *in, *out; /* the functions in which it last started and stopped to run */
     enum dt_state before_gc;
     struct heap at_gc_start;
     bool is_major;
-    bool is_displaced; /* another process has run where it ran, so it may have stopped */
-    bool is_deaf;      /* it does not run, and no message changes that */
-    bool is_seen;      /* a sample has seen it run */
-    unsigned losses;   /* of the node's: those that are reflected in its state */
+    bool is_displaced;     /* another process has run in its place, so it may have stopped */
+    bool ignores_messages; /* it does not run, and messages do not wake it */
+    bool is_seen;          /* a sample has seen it run */
+    unsigned losses;       /* the number of losses of the node that its state reflects */
 };
 
-/* The functions in which a process stops and no message makes it run again. It may be preempted
-   there too: then it is runnable already. */
-static const char *const deaf_functions[] = {
-    "timer:sleep/1", /* waits for its time: the VM runs it at each message, and it stops again */
-    /* Suspended, until a port or the connection to a node is not busy any more. */
+/* The functions in which a process stops and messages do not wake it. It may also be preempted
+   there; then it is already runnable. */
+static const char *const sleeping_functions[] = {
+    "timer:sleep/1", /* waits for its timeout: the VM runs it at each message, and it stops again */
+    /* Suspended until a port, or the connection to a node, is no longer busy. */
     "erlang:send/2",
     "erlang:send/3",
     "erlang:bif_return_trap/2",
@@ -44,28 +43,19 @@ static const char *const deaf_functions[] = {
     "erts_internal:port_command/3",
 };
 
-static bool is_deaf_in(const char *function) {
-    for (unsigned i = 0; i < G_N_ELEMENTS(deaf_functions); i++)
-        if (strcmp(deaf_functions[i], function) == 0)
+static bool ignores_messages_in(const char *function) {
+    for (unsigned i = 0; i < G_N_ELEMENTS(sleeping_functions); i++)
+        if (strcmp(sleeping_functions[i], function) == 0)
             return true;
     return false;
 }
 
-static struct course *course(const struct process *p) {
-    return p->of[DT_PART_SCHEDULING];
-}
-
-/* The times at which the losses of a node began. */
-static GArray *losses_of(const struct node *node) {
-    return node->of[DT_PART_SCHEDULING];
-}
-
 const char *dt_started_in(const struct process *p) {
-    return course(p)->in;
+    return p->run_state->in;
 }
 
 const char *dt_stopped_in(const struct process *p) {
-    return course(p)->out;
+    return p->run_state->out;
 }
 
 /* -- Intervals ---------------------------------------------------------------------- */
@@ -77,10 +67,10 @@ struct ending {
     int64_t explained; /* of a collection; 0: unknown */
 };
 
-static void tell(const struct process *p, const struct ending *end) {
-    const struct course *of = course(p);
+static void emit(const struct process *p, const struct ending *end) {
+    const struct run_state *of = p->run_state;
     enum dt_state state = p->seen.state;
-    struct dt_interval told = {
+    struct dt_interval report = {
         .process = (struct dt_process *)&p->seen,
         .state = state,
         .begin = p->seen.since,
@@ -97,12 +87,12 @@ static void tell(const struct process *p, const struct ending *end) {
         .explained = end->explained ? end->explained : INT64_MAX,
     };
 
-    if (state != DT_STATE_UNKNOWN && told.end >= told.begin)
-        DT_TELL(p->node->world, interval, &told);
+    if (state != DT_STATE_UNKNOWN && report.end >= report.begin)
+        DT_EMIT(p->node->world, interval, &report);
 }
 
 static void change(struct process *p, enum dt_state state, const struct ending *end) {
-    tell(p, end);
+    emit(p, end);
     p->seen.state = state;
     p->seen.since = end->time;
 }
@@ -121,22 +111,22 @@ void dt_scheduling_leave(struct process *p) {
     if (s && *place_of(p, s) == p)
         *place_of(p, s) = NULL;
     p->seen.scheduler = NULL;
-    course(p)->is_displaced = false;
+    p->run_state->is_displaced = false;
 }
 
 static bool has_state(const struct process *p) {
     return p->seen.state != DT_STATE_UNKNOWN;
 }
 
-/* A loss began: what was known ends there. */
+/* Applies new losses of the node: the known state ends at the begin of the first. */
 static void settle(struct process *p) {
-    const GArray *losses = losses_of(p->node);
-    unsigned *reflected = &course(p)->losses;
+    const GArray *losses = p->node->losses;
+    unsigned *reflected = &p->run_state->losses;
     int64_t begin = INT64_MAX;
 
     if (*reflected == losses->len)
         return;
-    /* Losses of several streams are told in the order of their ends. */
+    /* Losses of several streams are reported in the order of their ends. */
     for (; *reflected < losses->len; ++*reflected)
         begin = MIN(begin, g_array_index(losses, int64_t, *reflected));
     if (!has_state(p))
@@ -146,39 +136,39 @@ static void settle(struct process *p) {
     dt_scheduling_leave(p);
 }
 
-/* When it stopped to run is unknown: nothing is told of a process that is no longer traced. So it
-   is known to have run at the begin, no longer. */
+/* The time when it stopped running is unknown, because a process that is no longer traced has no
+   events. Its run therefore ends at its begin. */
 static void stop_unseen(struct process *p) {
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->seen.since, .inferred = true});
 }
 
 static bool is_first_run(const struct process *p) {
-    return p->seen.kind == DT_PROCESS && !*course(p)->out && !course(p)->is_seen;
+    return p->seen.kind == DT_PROCESS && !*p->run_state->out && !p->run_state->is_seen;
 }
 
 void dt_scheduling_cut(struct process *p) {
     settle(p);
-    /* Nobody knows whether what exits still runs. */
+    /* It is unknown whether an exiting process still runs. */
     if (p->seen.state == DT_STATE_EXITING)
         p->seen.state = DT_STATE_UNKNOWN;
     if (dt_runs(p->seen.state) &&
-        (course(p)->is_displaced ||
+        (p->run_state->is_displaced ||
          (is_first_run(p) && p->node->world->now - p->seen.since > FIRST_RUN_NS)))
         stop_unseen(p);
     change(p, DT_STATE_UNKNOWN, &(struct ending){.time = p->node->world->now, .is_open = true});
     dt_scheduling_leave(p);
 }
 
-/* -- What the VM tells -------------------------------------------------------------- */
+/* -- Events of the VM --------------------------------------------------------------- */
 
-/* A scheduler runs one process: the one before it has stopped. A CPU that stands in for a scheduler
-   may have got another thread, with the process still running in the former. */
+/* A scheduler runs one process at a time, so the previous one has stopped. If the scheduler is only
+   known by its CPU, the CPU may have switched threads, and the previous process may still run. */
 static void displace(struct process *p, const struct scheduler *s) {
     if (!s->seen.is_cpu && dt_runs(p->seen.state)) {
         stop_unseen(p);
-        DT_MOMENT(p->node->world, scheduled, p, false);
+        DT_RUN_HOOKS(p->node->world, scheduled, p, false);
     }
-    course(p)->is_displaced = true;
+    p->run_state->is_displaced = true;
     p->seen.scheduler = NULL;
 }
 
@@ -197,15 +187,15 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
     if (dt_runs(p->seen.state))
         stop_unseen(p);
     else if (p->seen.state != DT_STATE_RUNNABLE)
-        /* Nothing that is recorded has woken it. */
+        /* No recorded event has woken it. */
         change(p, DT_STATE_UNKNOWN,
                &(struct ending){.time = p->node->world->now, .inferred = true});
     change_now(p, DT_STATE_RUNNING);
-    course(p)->in = dt_function(p->node->world, entry);
+    p->run_state->in = dt_function(p->node->world, entry);
     dt_scheduling_leave(p);
     if (s)
         take(p, s);
-    DT_MOMENT(p->node->world, scheduled, p, true);
+    DT_RUN_HOOKS(p->node->world, scheduled, p, true);
 }
 
 static void out(struct process *p, const char *entry) {
@@ -215,13 +205,13 @@ static void out(struct process *p, const char *entry) {
     else if (p->seen.state == DT_STATE_RUNNING)
         change_now(p, DT_STATE_WAITING);
     else
-        /* Its `in` was lost, or came before the recording: what it did till now is unknown. */
+        /* Its `in` was lost, or was before the recording: its state until now is unknown. */
         p->seen.since = p->node->world->now;
     p->seen.state = DT_STATE_WAITING;
-    course(p)->out = dt_function(p->node->world, entry);
-    course(p)->is_deaf = is_deaf_in(entry);
+    p->run_state->out = dt_function(p->node->world, entry);
+    p->run_state->ignores_messages = ignores_messages_in(entry);
     dt_scheduling_leave(p);
-    DT_MOMENT(p->node->world, scheduled, p, false);
+    DT_RUN_HOOKS(p->node->world, scheduled, p, false);
 }
 
 static void exiting_in(struct process *p, struct scheduler *s) {
@@ -266,38 +256,38 @@ static void scheduled(struct node *node, const struct dt_recorded *event, const 
 /* A process that was preempted looks like one that waits: see dt_state. */
 void dt_scheduling_arrived(struct process *p) {
     settle(p);
-    if (p->seen.state == DT_STATE_WAITING && !course(p)->is_deaf)
+    if (p->seen.state == DT_STATE_WAITING && !p->run_state->ignores_messages)
         change_now(p, DT_STATE_RUNNABLE);
 }
 
-/* No tracer is told when a process is suspended. Where it is seen to be, no message has made it
-   runnable, and none will. Nor is one told when a process that is no longer traced stops to run.
-   The state of a sample is that of up to a second before. */
+/* Tracers do not see when a process is suspended. If a sample shows that it is, no message has made
+   it runnable, and none will. Nor do tracers see when a process that is no longer traced stops
+   running. The state in a sample may be up to OLDEST_STATE_NS old. */
 static void sampled(struct node *node, const struct dt_process_sample *e) {
     struct process *p = dt_process_of(node, e->pid);
     bool is_suspended = strcmp(e->state, "suspended") == 0;
 
     if (!p || p->has_exited)
         return;
-    course(p)->is_seen |= strcmp(e->state, "running") == 0;
+    p->run_state->is_seen |= strcmp(e->state, "running") == 0;
     if (!is_suspended && strcmp(e->state, "waiting") != 0)
         return;
     settle(p);
     if (dt_runs(p->seen.state) && node->world->now - p->seen.since > OLDEST_STATE_NS) {
         stop_unseen(p);
         dt_scheduling_leave(p);
-        DT_MOMENT(node->world, scheduled, p, false);
+        DT_RUN_HOOKS(node->world, scheduled, p, false);
     }
     if (!is_suspended || (p->seen.state != DT_STATE_WAITING && p->seen.state != DT_STATE_RUNNABLE))
         return;
     p->seen.state = DT_STATE_WAITING;
-    course(p)->is_deaf = true;
+    p->run_state->ignores_messages = true;
 }
 
 /* -- Garbage collection ------------------------------------------------------------- */
 
-/* The words that it may have read or written. A minor one leaves the old heap alone, but for what
-   it moves there. */
+/* The longest expected duration, by the words that it may have read or written. A minor collection
+   does not touch the old heap, except for the words that it moves there. */
 static int64_t explained(const struct heap *before, const struct heap *after, bool is_major) {
     uint64_t words = before->heap + after->heap + after->reclaimed;
 
@@ -317,13 +307,13 @@ static void gc_start(struct node *node, const char *pid, bool is_major, const st
         return;
     settle(p);
     if (p->seen.state == DT_STATE_COLLECTING)
-        /* The end of the one before was lost. */
-        change(p, course(p)->before_gc,
+        /* The end of the previous collection was lost. */
+        change(p, p->run_state->before_gc,
                &(struct ending){.time = p->node->world->now, .inferred = true, .is_open = true});
-    course(p)->before_gc = p->seen.state;
-    course(p)->at_gc_start = *heap;
+    p->run_state->before_gc = p->seen.state;
+    p->run_state->at_gc_start = *heap;
     change_now(p, DT_STATE_COLLECTING);
-    course(p)->is_major = is_major;
+    p->run_state->is_major = is_major;
 }
 
 static void gc_end(struct node *node, const char *pid, bool is_major, const struct heap *heap) {
@@ -334,11 +324,11 @@ static void gc_end(struct node *node, const char *pid, bool is_major, const stru
     settle(p);
     if (p->seen.state != DT_STATE_COLLECTING)
         return;
-    course(p)->is_major = is_major;
-    change(p, course(p)->before_gc,
+    p->run_state->is_major = is_major;
+    change(p, p->run_state->before_gc,
            &(struct ending){.time = p->node->world->now,
                             .heap = *heap,
-                            .explained = explained(&course(p)->at_gc_start, heap, is_major)});
+                            .explained = explained(&p->run_state->at_gc_start, heap, is_major)});
 }
 
 #define WORDS(e, reclaimed_)                                                                       \
@@ -381,26 +371,26 @@ void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_scheduling_new(struct node *node) {
-    node->of[DT_PART_SCHEDULING] = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    node->losses = g_array_new(false, false, sizeof(int64_t));
 }
 
 void dt_scheduling_free(struct node *node) {
-    g_array_free(losses_of(node), TRUE);
+    g_array_free(node->losses, true);
 }
 
 void dt_scheduling_process(struct process *p) {
-    struct course *of = p->of[DT_PART_SCHEDULING] = g_new0(struct course, 1);
+    struct run_state *of = p->run_state = g_new0(struct run_state, 1);
 
     of->in = of->out = "";
-    of->losses = losses_of(p->node)->len;
+    of->losses = p->node->losses->len;
 }
 
 void dt_scheduling_lost(struct node *node, int64_t begin) {
     GHashTableIter i;
-    gpointer of;
+    void *of;
 
-    g_array_append_val(losses_of(node), begin);
-    /* Other processes are settled when they are touched next. */
+    g_array_append_val(node->losses, begin);
+    /* Other processes are settled when they are next used. */
     g_hash_table_iter_init(&i, node->schedulers->by_id);
     while (g_hash_table_iter_next(&i, NULL, &of)) {
         const struct scheduler *s = of;

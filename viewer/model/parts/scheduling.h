@@ -1,23 +1,20 @@
 /* The states of processes. */
-#ifndef DT_VIEWER_MODEL_PARTS_SCHEDULING_H
-#define DT_VIEWER_MODEL_PARTS_SCHEDULING_H
+#pragma once
 
 #include "model/entities/process.h"
 
 void dt_scheduling_event(struct node *node, const struct dt_recorded *event);
-/* The function in which it started to run, "" if unknown. */
+/* The function in which it last started running, "" if unknown. */
 const char *dt_started_in(const struct process *process);
-/* The same, in which it last stopped. */
+/* The function in which it last stopped running, "" if unknown. */
 const char *dt_stopped_in(const struct process *process);
 
 void dt_scheduling_new(struct node *node);
 void dt_scheduling_free(struct node *node);
 void dt_scheduling_lost(struct node *node, int64_t begin);
 void dt_scheduling_process(struct process *process);
-/* It is released: no scheduler runs it. */
+/* Removes it from its scheduler. */
 void dt_scheduling_leave(struct process *process);
 void dt_scheduling_cut(struct process *process);
 void dt_scheduling_exited(struct process *process, const char *reason);
 void dt_scheduling_arrived(struct process *process);
-
-#endif

@@ -1,7 +1,5 @@
 #include "model/parts/spans.h"
 
-#include <string.h>
-
 #include "model/entities/processes.h"
 
 struct span {
@@ -10,7 +8,8 @@ struct span {
     GList *link, *of_process;
 };
 
-/* Spans whose stop is not recorded leave when their process exits, or with the oldest. */
+/* The maximum number of open spans. A span without a recorded stop ends when its process exits, or
+   when it is the oldest of too many. */
 enum { OPEN_MAX = 100000 };
 
 struct spans {
@@ -18,26 +17,17 @@ struct spans {
     GQueue by_age;    /* the oldest last */
 };
 
-static struct spans *spans_of(const struct node *node) {
-    return node->of[DT_PART_SPANS];
-}
-
-/* The open ones of a process, the oldest last; NULL before its first. */
-static GQueue *open_of(const struct process *p) {
-    return p->of[DT_PART_SPANS];
-}
-
 static void end_span(struct node *node, struct span *span, int64_t end, const char *outcome) {
     struct process *p = (struct process *)span->seen.process;
-    struct spans *all = spans_of(node);
+    struct spans *all = node->spans;
 
     span->seen.end = MAX(end, span->seen.begin);
     span->seen.outcome = outcome;
     span->seen.is_open = !*outcome;
-    DT_TELL(node->world, span, &span->seen);
+    DT_EMIT(node->world, span, &span->seen);
     g_hash_table_remove(all->open, &span->seen.id);
     g_queue_delete_link(&all->by_age, span->link);
-    g_queue_delete_link(open_of(p), span->of_process);
+    g_queue_delete_link(p->open_spans, span->of_process);
     g_free(span->name);
     g_free(span);
     dt_process_unref(p);
@@ -45,7 +35,7 @@ static void end_span(struct node *node, struct span *span, int64_t end, const ch
 
 static void start(struct node *node, const struct dt_user_span_start *e) {
     struct process *p = dt_process_of(node, e->pid);
-    struct spans *all = spans_of(node);
+    struct spans *all = node->spans;
     struct span *span;
 
     if (!p || p->has_exited || g_hash_table_contains(all->open, &e->id))
@@ -61,20 +51,20 @@ static void start(struct node *node, const struct dt_user_span_start *e) {
     g_hash_table_insert(all->open, &span->seen.id, span);
     g_queue_push_head(&all->by_age, span);
     span->link = all->by_age.head;
-    if (!open_of(p))
-        p->of[DT_PART_SPANS] = g_new0(GQueue, 1);
-    g_queue_push_head(open_of(p), span);
-    span->of_process = open_of(p)->head;
+    if (!p->open_spans)
+        p->open_spans = g_new0(GQueue, 1);
+    g_queue_push_head(p->open_spans, span);
+    span->of_process = p->open_spans->head;
     if (all->by_age.length > OPEN_MAX)
         end_span(node, g_queue_peek_tail(&all->by_age), node->world->now, "");
 }
 
 static void stop(struct node *node, const struct dt_user_span_stop *e) {
     struct process *p = dt_process_of(node, e->pid);
-    struct span *span = g_hash_table_lookup(spans_of(node)->open, &e->id);
+    struct span *span = g_hash_table_lookup(node->spans->open, &e->id);
     const char *outcome = *e->outcome ? e->outcome : "ok";
     int64_t now = node->world->now;
-    struct dt_span told;
+    struct dt_span report;
 
     if (!p)
         return;
@@ -82,13 +72,13 @@ static void stop(struct node *node, const struct dt_user_span_stop *e) {
         end_span(node, span, now, outcome);
         return;
     }
-    told = (struct dt_span){.process = &p->seen,
-                            .id = e->id,
-                            .name = e->name,
-                            .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
-                            .end = now,
-                            .outcome = outcome};
-    DT_TELL(node->world, span, &told);
+    report = (struct dt_span){.process = &p->seen,
+                              .id = e->id,
+                              .name = e->name,
+                              .begin = now - (int64_t)MIN(e->duration, (uint64_t)MAX(now, 0)),
+                              .end = now,
+                              .outcome = outcome};
+    DT_EMIT(node->world, span, &report);
 }
 
 void dt_spans_event(struct node *node, const struct dt_recorded *event) {
@@ -99,7 +89,7 @@ void dt_spans_event(struct node *node, const struct dt_recorded *event) {
 }
 
 void dt_spans_cut(struct process *p) {
-    GQueue *open = open_of(p);
+    GQueue *open = p->open_spans;
     struct span *span;
 
     while (open && (span = g_queue_peek_head(open)))
@@ -112,7 +102,7 @@ void dt_spans_exited(struct process *p, const char *reason) {
 }
 
 void dt_spans_new(struct node *node) {
-    struct spans *all = node->of[DT_PART_SPANS] = g_new0(struct spans, 1);
+    struct spans *all = node->spans = g_new0(struct spans, 1);
 
     all->open = g_hash_table_new(g_int64_hash, g_int64_equal);
 }
@@ -120,11 +110,11 @@ void dt_spans_new(struct node *node) {
 void dt_spans_end(struct node *node) {
     struct span *span;
 
-    while ((span = g_queue_peek_tail(&spans_of(node)->by_age)))
+    while ((span = g_queue_peek_tail(&node->spans->by_age)))
         end_span(node, span, node->world->now, "");
 }
 
 void dt_spans_free(struct node *node) {
-    g_hash_table_destroy(spans_of(node)->open);
-    g_free(spans_of(node));
+    g_hash_table_destroy(node->spans->open);
+    g_free(node->spans);
 }

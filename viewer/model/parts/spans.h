@@ -1,6 +1,5 @@
 /* Spans of dyntrace:span/2. */
-#ifndef DT_VIEWER_MODEL_PARTS_SPANS_H
-#define DT_VIEWER_MODEL_PARTS_SPANS_H
+#pragma once
 
 #include "model/entities/nodes.h"
 
@@ -11,5 +10,3 @@ void dt_spans_free(struct node *node);
 void dt_spans_cut(struct process *process);
 void dt_spans_exited(struct process *process, const char *reason);
 void dt_spans_end(struct node *node);
-
-#endif

@@ -1,9 +1,9 @@
-// The VM's counters as charts of load, in the order in which operators look at them. docs/counters.md describes them.
+// The VM's counters as charts of load, most important first. docs/counters.md describes the counters.
 
-// Counted since the node's start: what is shown is how much they grow per second.
+// Counters that count from the start of the node. The page shows their growth per second.
 export const TOTALS = new Set(["reductions", "context_switches", "gc_count", "gc_reclaimed", "io_input", "io_output"]);
 
-// `series`: [counter, name, colour, dash]. `scale`: the shown unit in units of the counter.
+// `series`: [counter, name, colour, dash]. `scale`: the displayed unit, in units of the counter.
 const CHARTS = [
     {
         title: "Run queues",
@@ -44,7 +44,7 @@ const CHARTS = [
     { title: "Garbage collections per second", series: [["gc_count", "collections", "collecting"]] },
 ];
 
-// Per second, between a sample and the one before.
+// The growth per second from the previous sample to each sample.
 function rates(values, times) {
     return values.map((value, n) => {
         const grown = n > 0 && value !== null && values[n - 1] !== null ? value - values[n - 1] : null;
@@ -52,8 +52,8 @@ function rates(values, times) {
     });
 }
 
-// The charts of one node: {title, series: [{name, stroke, dash, fill, values}], times}. Of what was always 0 there is
-// none.
+// The charts of one node: {title, series: [{name, stroke, dash, fill, values}], times}. Counters that were always 0
+// have none.
 export function counterCharts({ times, of }) {
     return CHARTS.map(({ title, scale = 1, series }) => ({
         title,
@@ -75,7 +75,7 @@ export function counterCharts({ times, of }) {
 
 const ORDER = [...CHARTS.flatMap(({ series }) => series.map(([counter]) => counter)), "context_switches"];
 
-// Where a counter stands in the table: those of the charts first, in their order.
+// The position of a counter in the table: those of the charts first, in their order.
 export function placeOf(name) {
     const shared = name.replace(/_\d+$/, "");
     const at = ORDER.indexOf(shared);

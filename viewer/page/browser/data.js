@@ -1,8 +1,10 @@
-// What the page holds: {title, report, timeline, flame, counters}, of which any part may be missing; or a profile:
-// {title, flame, profile}, whose flame graph is of samples.
+// The data of the page: {title, report, timeline, flame, counters}, any of which may be missing. A profile has
+// {title, flame, profile} instead, with a flame graph of samples.
 //
-// Lists of the timeline are flat arrays of numbers, FIELDS of each per element. They become columns here, whose times
-// are ns since the recording's begin.
+// Lists of the timeline are flat arrays of numbers, with a fixed number of fields per element. They become columns
+// here, with times in ns from the start of the recording.
+
+import table from "../../../priv/python/dyntrace_command/common/otp_messages.tsv";
 
 export const STATES = ["unknown", "waiting", "runnable", "running", "collecting", "exiting", "merged"];
 export const [, WAITING, RUNNABLE, RUNNING, COLLECTING, EXITING, MERGED] = STATES.keys();
@@ -44,7 +46,7 @@ function split(flat, fields) {
 
 function columns(raw) {
     const strings = raw.strings ?? [""];
-    // A row of several processes has no number of its own: none of the recording is below 0.
+    // A row of several processes has no number, so it gets a negative one; recordings have none below 0.
     const processes = (raw.processes ?? []).map((process, index) => ({
         number: -1 - index,
         pid: "",
@@ -66,7 +68,7 @@ function columns(raw) {
         processes,
         rows,
         byNumber: new Map(processes.map((process) => [process.number, process])),
-        messages: split(raw.messages, ["from", "to", "sent", "delivered", "matched", "text", "dead"]),
+        messages: messages(raw.messages),
         covered: raw.covered ?? [],
         calls: split(raw.calls, [
             "caller",
@@ -87,8 +89,17 @@ function columns(raw) {
     };
 }
 
-// Intervals are stored one after the other: the gap since the last one's end, length, state, text, and `extra`: of a
-// merged one how much of it the process ran, per mille; of a collection whether it was major.
+// `first` and `last`: the known ones of the times when it was sent and delivered.
+function messages(flat) {
+    const of = split(flat, ["from", "to", "sent", "delivered", "matched", "text", "dead"]);
+    const { sent, delivered } = of;
+    const first = sent.map((time, n) => (Number.isNaN(time) ? delivered[n] : time));
+    const last = delivered.map((time, n) => (Number.isNaN(time) ? sent[n] : time));
+    return { ...of, first, last };
+}
+
+// Intervals are stored in sequence: the gap after the end of the previous one, length, state, text, and `extra`. For a
+// merged interval, `extra` is the share of it that the process ran, per mille; for a collection, whether it was major.
 function intervals(flat) {
     const of = split(flat, ["begin", "length", "state", "text", "extra"]);
     const end = new Float64Array(of.size);
@@ -100,7 +111,7 @@ function intervals(flat) {
     return { size: of.size, begin: of.begin, end, state: Uint8Array.from(of.state), text: of.text, extra: of.extra };
 }
 
-// The first index whose value is at least `value`; `values` rise.
+// The first index whose value is at least `value`; `values` are sorted.
 export function lowerBound(values, value, size = values.length) {
     let low = 0,
         high = size;
@@ -112,23 +123,27 @@ export function lowerBound(values, value, size = values.length) {
     return low;
 }
 
-// What a message of OTP's behaviours says, without the wrapping: "call: Request", "cast: Request", "reply: Reply".
+const OTP_MESSAGES = table
+    .split("\n")
+    .filter((line) => line && !line.startsWith("#"))
+    .map((line) => line.split("\t"))
+    .map(([word, pattern]) => [word, new RegExp(pattern)]);
+
+// The content of a message of OTP's behaviours, without its wrapper: "call {get,17}".
 export function readable(message) {
-    const tag = String.raw`(?:\[alias\|#Ref<[^>]*>\]|#Ref<[^>]*>|\[\[alias\|#Ref<[^>]*>\](?:\|[^\]]*)?\])`;
-    const found = new RegExp(String.raw`^\{'\$gen_call',\{<[^>]+>,${tag}\},(.*)\}$`, "s").exec(message);
-    if (found) return "call: " + found[1];
-    const cast = /^\{'\$gen_cast',(.*)\}$/s.exec(message);
-    if (cast) return "cast: " + cast[1];
-    const reply = new RegExp(String.raw`^\{${tag},(.*)\}$`, "s").exec(message);
-    return reply ? "reply: " + reply[1] : message;
+    for (const [word, pattern] of OTP_MESSAGES) {
+        const found = pattern.exec(message);
+        if (found) return `${word} ${found[1] || "..."}`;
+    }
+    return message;
 }
 
-// Whether a process of the report is the chosen one, or one of those that the chosen row stands for.
+// Whether a process of the report is the selected one, or belongs to the selected row.
 export function isChosen(chosen, process) {
     return !!process && (chosen.numbers?.has(process.number) || process.number === chosen.number);
 }
 
-// A process of the report or the timeline as people call it: its name, else its label or initial call, else its pid.
+// The display name of a process: its name, else its label or initial call, else its pid.
 export function nameOf({ name, show, pid }) {
     const shown = name || show || pid || "";
     return pid && shown.endsWith(" " + pid) ? shown.slice(0, -pid.length - 1) : shown;

@@ -1,14 +1,17 @@
-// Elements. All texts become text nodes: nothing that a recording holds is ever parsed as HTML.
+// Elements. All texts become text nodes: no text of a recording is ever parsed as HTML.
 
-export function h(tag, attributes = {}, ...children) {
-    return fill(document.createElement(tag), attributes, children);
+// An element: its tag, then its attributes and listeners as an object, if it has any, then its children.
+export function h(tag, ...content) {
+    return fill(document.createElement(tag), content);
 }
 
-export function svg(tag, attributes = {}, ...children) {
-    return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+export function svg(tag, ...content) {
+    return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), content);
 }
 
-function fill(element, attributes, children) {
+function fill(element, content) {
+    const hasAttributes = content[0] && Object.getPrototypeOf(content[0]) === Object.prototype;
+    const [attributes, children] = hasAttributes ? [content[0], content.slice(1)] : [{}, content];
     for (const [name, value] of Object.entries(attributes)) {
         if (value === undefined || value === null || value === false) continue;
         if (typeof value === "function") element.addEventListener(name, value);
@@ -24,7 +27,7 @@ export function colour(name) {
         .trim();
 }
 
-// Control characters and marks of direction, shown as symbols: they could make a text look like another one.
+// Shows control characters and direction marks as symbols, because they could make a text look like another.
 export function plain(text) {
     return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, (c) =>
         c < " "

@@ -1,4 +1,4 @@
-// The flame graph: calls by time, the callers on top. A button per frame; a click makes it the root.
+// The flame graph: calls by time, callers on top. Each frame is a button; a click makes it the root.
 
 import { cut, h, plain } from "./dom.js";
 import { duration, percent } from "./format.js";
@@ -7,7 +7,7 @@ const ROW = 22,
     NARROWEST = 0.0008,
     MOST = 4000;
 
-// Warm tones by name: the same function has the same one everywhere.
+// Warm tones by name: a function has the same tone everywhere.
 function tone(name) {
     let hash = 0;
     for (let n = 0; n < Math.min(name.length, 60); n++) hash = (hash * 31 + name.charCodeAt(n)) >>> 0;
@@ -28,7 +28,6 @@ export class Flame {
         this.reset = h("button", { type: "button", click: () => this.show(this.root) }, "All");
         this.element = h(
             "div",
-            {},
             h(
                 "div",
                 { class: "controls" },
@@ -48,8 +47,8 @@ export class Flame {
             h(
                 "p",
                 { class: "note" },
-                "Width: time in the function and what it called. A click, or Enter, makes a frame as wide as " +
-                    "the graph; the arrow keys move between frames.",
+                "Width: time in the function and the functions that it called. Click a frame or press Enter to make " +
+                    "it as wide as the graph; the arrow keys move between frames.",
             ),
         );
         this.draw();
@@ -61,7 +60,7 @@ export class Flame {
         this.graph.querySelector("button")?.focus({ preventScroll: true });
     }
 
-    // Each frame that is wide enough, with its parent: the path to the chosen one is as wide as the graph.
+    // Draws each frame that is wide enough. The frames on the path to the selected one are as wide as the graph.
     draw() {
         const path = this.pathTo(this.at);
         const frames = [];

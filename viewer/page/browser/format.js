@@ -1,4 +1,4 @@
-// Numbers and times as people read them. Unknown ones are a dash.
+// Numbers and times in readable form. Unknown values are a dash.
 
 export const UNKNOWN = "–";
 
@@ -37,14 +37,14 @@ export function bytes(value) {
     return value.toFixed(at && value < 99.5 ? 1 : 0) + "\u00a0" + units[at];
 }
 
-// A time since the recording's begin, with as many digits as a range of that length needs.
+// A time relative to the start of the recording, with as many digits as a range of that length needs.
 export function since(ns, range = 1e9) {
     if (missing(ns)) return UNKNOWN;
     const digits = Math.max(3, Math.min(9, 3 - Math.floor(Math.log10(range / 1e9 + 1e-12))));
     return (ns / 1e9).toFixed(digits) + "\u00a0s";
 }
 
-// The local time of a time since the recording's begin, which is ns since the epoch as a BigInt.
+// The local time of `ns` after the start of the recording; `begin` is ns since the epoch as a BigInt.
 export function local(begin, ns) {
     if (begin === null || missing(ns)) return UNKNOWN;
     const at = begin + BigInt(Math.round(ns));

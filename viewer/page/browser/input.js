@@ -1,4 +1,4 @@
-// The timeline's input: wheel, keys, and pointers, of which two zoom.
+// The timeline's input: wheel, keys and pointers. Two pointers zoom.
 
 import { ROW } from "./paint.js";
 import { choose, pan, range, setRange, zoom } from "./shared.js";

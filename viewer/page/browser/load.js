@@ -1,4 +1,4 @@
-// Charts of load over time. A stretch that is dragged over in a chart becomes the timeline's range.
+// Charts of load over time. Dragging over a chart sets the timeline's range.
 
 import uPlot from "uplot";
 import { label, ticks } from "./axis.js";
@@ -8,7 +8,7 @@ import { count } from "./format.js";
 import { on, range, setRange } from "./shared.js";
 
 const HEIGHT = 92;
-const FIRST = 2; // charts of counters that come before those of events
+const FIRST = 2; // charts of counters before those of events
 const AXIS = 46; // as in style.css
 
 const CHARTS = [
@@ -67,7 +67,7 @@ export class Load {
         }).observe(this.element);
     }
 
-    // What the recorded events of a node say.
+    // Charts from the recorded events of a node.
     ofEvents(node) {
         const { step_ns } = this.load;
         return CHARTS.map(({ title, rate, series }) => ({
@@ -105,7 +105,7 @@ export class Load {
                     h(
                         "div",
                         { class: "about" },
-                        h("h4", {}, chart.title),
+                        h("h4", chart.title),
                         chart.where && h("p", { class: "note" }, chart.where),
                         keys,
                     ),
@@ -124,7 +124,7 @@ export class Load {
                 .map(({ name, values }) => {
                     const known = values.filter((value) => value !== null);
                     const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-                    return `${name}: mean ${digits(mean)}, most ${digits(Math.max(...known))}`;
+                    return `${name}: mean ${digits(mean)}, max ${digits(Math.max(...known))}`;
                 })
                 .join("; ")
         );
@@ -135,11 +135,10 @@ export class Load {
         const { times } = chart;
         const values = chart.series.map((series) => series.values);
         const shown = chart.series.map(({ name, stroke, dash }, n) => {
-            const value = h("b", {}, `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
+            const value = h("b", `max ${digits(Math.max(...values[n].map((v) => v ?? 0)))}`);
             keys.append(
                 h(
                     "li",
-                    {},
                     svg(
                         "svg",
                         { width: 20, height: 8, "aria-hidden": "true" },

@@ -1,4 +1,4 @@
-// The page: its sections, in order, of what the recording has.
+// The page: its sections in order. Sections without data are absent.
 
 import { load } from "./data.js";
 import { cut, h } from "./dom.js";
@@ -18,11 +18,11 @@ range.end = range.whole;
 const tables = reportTables(data);
 const sections = [];
 
-// A section with an id, a name for the navigation, and what it has; sections without content are not there.
+// A section with an id, a name for the navigation, and its content. A section without content is left out.
 function section(id, name, note, ...content) {
     const there = content.flat().filter(Boolean);
     if (there.length === 0) return;
-    // A table that is called as its section needs no title of its own.
+    // A table with the same name as its section does not repeat the title.
     there
         .flatMap((element) => element.querySelector?.("h3") ?? [])
         .filter((title) => title.textContent === name)
@@ -57,7 +57,7 @@ if (report.recording)
     );
 if (report.load?.nodes) {
     const charts = new Load(data);
-    if (!charts.empty) section("load", "Load", "Drag over a stretch to see it in the timeline.", charts.element);
+    if (!charts.empty) section("load", "Load", "Drag over a chart to show that range in the timeline.", charts.element);
 }
 if (timeline.rows.length > 0) section("timeline", "Timeline", null, new Timeline(data).element);
 section("processes", "Processes", null, table("processes"), table("exits"), table("waits"), table("collections"));
@@ -65,7 +65,7 @@ section(
     "messages",
     "Messages",
     null,
-    timeline.messages.size > 0 && [h("h3", {}, "Sequence"), new Sequence(data).element],
+    timeline.messages.size > 0 && [h("h3", "Sequence"), new Sequence(data).element],
     table("server_calls"),
     table("talks"),
     table("dead"),
@@ -74,7 +74,7 @@ section(
     "calls",
     data.profile ? "CPU" : "Calls",
     null,
-    flame?.children?.length > 0 && [h("h3", {}, "Flame graph"), new Flame(flame).element],
+    flame?.children?.length > 0 && [h("h3", "Flame graph"), new Flame(flame).element],
     table("calls"),
     table("spans"),
 );
@@ -87,7 +87,7 @@ on("chosen", () => {
     chip.hidden = !process;
     if (process)
         chip.replaceChildren(
-            h("span", {}, "Only " + cut(process.show || process.name || process.pid, 80)),
+            h("span", "Only " + cut(process.show || process.name || process.pid, 80)),
             h("button", { type: "button", "aria-label": "Show all processes again", click: () => choose(null) }, "✕"),
         );
     Object.values(tables).forEach((each) => each.show(process));
@@ -106,8 +106,7 @@ document.body.append(
                   { class: "inside" },
                   h(
                       "ul",
-                      {},
-                      sections.map(({ id, name }) => h("li", {}, h("a", { href: "#" + id }, name))),
+                      sections.map(({ id, name }) => h("li", h("a", { href: "#" + id }, name))),
                   ),
                   chip,
               ),
@@ -115,26 +114,23 @@ document.body.append(
         : "",
     h(
         "main",
-        {},
         sections.map(({ element }) => element),
     ),
     h(
         "footer",
-        {},
         h(
             "p",
-            {},
             data.profile
-                ? "Made by dyntrace from samples of the threads that used a CPU: a time is that of its samples."
-                : "Made by dyntrace from a recording. Times are since the recording's begin; where a tooltip shows " +
-                      "a date, it is local time. “–” means that the recording does not tell.",
+                ? "Made by dyntrace from samples of threads that used a CPU. Times are derived from sample counts."
+                : "Made by dyntrace from a recording. Times count from the start of the recording; dates in tooltips " +
+                      "are local time. “–” means that the recording does not have the value.",
         ),
-        notices && h("details", {}, h("summary", {}, "Licences of what this page contains"), h("pre", {}, notices)),
+        notices && h("details", h("summary", "Licences of the software in this page"), h("pre", notices)),
     ),
 );
 
 addEventListener("resize", () => setRange(range.begin, range.end));
-// page.html#t=1.2,1.5 opens at these seconds.
+// page.html#t=1.2,1.5 opens at this range, in seconds.
 function fromAddress() {
     const found = /^#t=([\d.]+),([\d.]+)$/.exec(location.hash);
     if (found) setRange(Number(found[1]) * 1e9, Number(found[2]) * 1e9);

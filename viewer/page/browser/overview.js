@@ -1,4 +1,4 @@
-// The page's head: what was recorded, and what was found in it.
+// The head of the page: the recording, and its findings.
 
 import { nameOf } from "./data.js";
 import { cut, h, plain } from "./dom.js";
@@ -7,9 +7,9 @@ import { choose } from "./shared.js";
 import { button as themeButton } from "./theme.js";
 
 const fact = (name, value, note, lost) =>
-    h("div", { class: lost && "lost" }, h("dt", {}, name), h("dd", {}, value, note && h("small", {}, " ", note)));
+    h("div", { class: lost && "lost" }, h("dt", name), h("dd", value, note && h("small", " ", note)));
 
-// Of several nodes with its number: rows of the timeline have that alone.
+// With several nodes, each has a number; rows of the timeline show only the number.
 const nodeInWords = ({ node, otp }, n, { length }) =>
     (length > 1 ? `${n + 1}: ` : "") + plain(node) + (otp ? ` (OTP ${plain(otp)})` : "");
 
@@ -25,8 +25,7 @@ export function masthead(data) {
             { class: "top" },
             h(
                 "div",
-                {},
-                h("h1", {}, plain(data.title)),
+                h("h1", plain(data.title)),
                 h(
                     "p",
                     { class: "when" },
@@ -48,7 +47,7 @@ export function masthead(data) {
                 fact(
                     "Events",
                     count(recording.events),
-                    recording.skipped > 0 && `${count(recording.skipped)} of others skipped`,
+                    recording.skipped > 0 && `${count(recording.skipped)} of other providers skipped`,
                 ),
                 recording.lost_events !== 0 &&
                     fact(
@@ -68,23 +67,23 @@ export function masthead(data) {
     );
 }
 
-// The text beside it has the process's name.
+// The text beside it names the process.
 function processLink(process) {
     const click = () => choose(process);
-    const said = `Show only what concerns ${plain(nameOf(process))}`;
+    const said = `Show only ${plain(nameOf(process))}`;
     return h("button", { type: "button", class: "plain link", title: said, "aria-label": said, click }, "process");
 }
 
-// `places`: the tables and sections that the page has, by the report's key.
+// `places`: the tables and sections of the page, by key of the report.
 export function findings(data, places) {
     const found = data.report.findings ?? [];
     if (!data.report.recording.events)
         return h(
             "p",
             { class: "note" },
-            "Nothing to show: the recording has no events of dyntrace. Record while the node works, and look with ",
-            h("code", {}, "dyntrace nodes"),
-            " whether it has started the application.",
+            "Nothing to show: the recording has no dyntrace events. Record while the node is busy, and check with ",
+            h("code", "dyntrace nodes"),
+            " that it has started the application.",
         );
     if (found.length === 0) return h("p", { class: "note" }, "Nothing in this recording stands out.");
     return h(
@@ -93,7 +92,6 @@ export function findings(data, places) {
         found.map(({ severity, text, about, process }) =>
             h(
                 "li",
-                {},
                 h(
                     "span",
                     { class: `severity ${["high", "medium", "low"].includes(severity) ? severity : "low"}` },
@@ -111,7 +109,7 @@ export function findings(data, places) {
     );
 }
 
-// What the recording and the page lack, in words.
+// Sentences about what is missing in the recording and the page.
 export function lacks(data) {
     const kinds = data.report.recording?.kinds ?? [];
     const { summary } = data.timeline;
@@ -120,12 +118,12 @@ export function lacks(data) {
     const sentences = [];
     if (absent.length > 0 && data.report.recording)
         sentences.push(
-            `The recording has no events of these kinds: ${absent.join(", ")}. What they would tell is missing here.`,
+            `The recording has no events of these kinds: ${absent.join(", ")}. The page lacks the data from them.`,
         );
     if (absent.includes("calls") && data.report.recording)
         sentences.push(
-            "No functions were traced: “dyntrace profile” samples them, or trace some by " +
-                "“dyntrace:follow(#{functions => ...})”, docs/configuration.md.",
+            "No functions were traced. To sample them, use “dyntrace profile”; to trace some, use " +
+                "“dyntrace:follow(#{functions => ...})” (see docs/configuration.md).",
         );
     if (summary) sentences.push(...summarised(summary));
     return sentences;
@@ -142,23 +140,23 @@ function summarised(summary) {
         );
     else if (shown < processes)
         said.push(
-            `The timeline shows ${count(shown)} of ${count(processes)} processes and ports: the others did nothing ` +
-                "in the recording.",
+            `The timeline shows ${count(shown)} of ${count(processes)} processes and ports; the others did nothing ` +
+                "during the recording.",
         );
     if (folds > 0)
         said.push(`Of these, ${count(folded)} short-lived ones share ${count(folds)} rows, by kind ("× 62").`);
     if (merged > 0)
         said.push(
             `Of their ${count(intervals)} intervals, ${count(merged)} short ones are merged with their neighbours, ` +
-                "in the rows that have the most; the longest are as recorded.",
+                "in the rows with the most intervals; the longest are unchanged.",
         );
     else if (intervals_kept < intervals) said.push(`It has ${count(intervals_kept)} of ${count(intervals)} intervals.`);
     if (messages_kept < messages)
         said.push(
-            `It has ${count(messages_kept)} of ${count(messages)} messages: all of those in the times that the ruler ` +
-                "underlines, chosen for the messages that took longest.",
+            `It has ${count(messages_kept)} of ${count(messages)} messages: all messages in the periods that the ` +
+                "ruler underlines, which contain the slowest messages.",
         );
-    for (const [kind, name] of Object.entries({ calls: "calls of servers", spans: "spans", marks: "marks" }))
+    for (const [kind, name] of Object.entries({ calls: "server calls", spans: "spans", marks: "marks" }))
         if (summary[kind + "_kept"] < summary[kind])
             said.push(`It has ${count(summary[kind + "_kept"])} of ${count(summary[kind])} ${name}.`);
     return said;

@@ -1,5 +1,5 @@
-// Draws the timeline's rows and its ruler on a canvas. Only what is visible is looked at; intervals that are narrower
-// than a pixel become one column per pixel, as high as their share of it.
+// Draws the timeline's rows and its ruler on a canvas. Only the visible part is visited. Intervals that are narrower
+// than a pixel become one column per pixel, as high as their share of the pixel.
 
 import { colour, cut } from "./dom.js";
 import { label, ticks } from "./axis.js";
@@ -12,32 +12,16 @@ const BAR = 14,
 export const MOST_ARROWS = 300;
 
 export function colours() {
-    const names = [
-        "page",
-        "raised",
-        "line",
-        "line-strong",
-        "text",
-        "quiet",
-        "accent",
-        "accent-soft",
-        "bad",
-        "running",
-        "runnable",
-        "waiting",
-        "collecting",
-        "exiting",
-        "span",
-        "merged",
-        "on-state",
-    ];
-    const of = Object.fromEntries(names.map((name) => [name, colour(name)]));
+    const names =
+        "page raised line line-strong text quiet accent accent-soft bad running runnable waiting collecting exiting " +
+        "span merged on-state";
+    const of = Object.fromEntries(names.split(" ").map((name) => [name, colour(name)]));
     of.state = [null, of.waiting, of.runnable, of.running, of.collecting, of.exiting, of.merged];
     of.hatch = hatch(of.page);
     return of;
 }
 
-// Diagonal lines, so that runnable is told from running without its colour.
+// Diagonal lines distinguish runnable from running without colour.
 function hatch(line) {
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
@@ -85,7 +69,7 @@ export class Painter {
         for (const at of this.ticks.at) paper.fillRect(Math.round(this.x(at)), RULER, 1, this.height);
     }
 
-    // One row, whose top is at y. The lifeline is there from its begin to its end.
+    // One row, whose top is at y. The lifeline extends from its begin to its end.
     row(process, y, length) {
         const { paper, ink } = this;
         const { intervals } = process;
@@ -142,7 +126,7 @@ export class Painter {
         }
     }
 
-    // The functions' names in intervals that have the room.
+    // Function names, in intervals that are wide enough.
     texts(found, y, intervals, text) {
         const { paper, ink } = this;
         for (let n = 0; n < found.length; n += 3) {
@@ -168,7 +152,7 @@ export class Painter {
         this.paper.fillRect(left, y + ROW - 4, Math.max(1, right - left), 2.5);
     }
 
-    // Whole at the recording's end, too.
+    // Fully visible at the end of the recording, too.
     exit(time, y, crash) {
         const { paper, ink } = this;
         const at = this.x(time),
@@ -195,7 +179,7 @@ export class Painter {
         paper.fill();
     }
 
-    // A message: an arrow from the sender's row to the receiver's; a short one where a row or a time is missing.
+    // A message: an arrow from the sender's row to the receiver's, or a short arrow if a row or a time is missing.
     arrow(sent, delivered, from, to, inferred, dead, strength = 0.8) {
         const { paper, ink } = this;
         const known = (value) => !Number.isNaN(value);
@@ -239,7 +223,7 @@ export class Painter {
         }
     }
 
-    // Stretches in which events were lost: above the ruler, and a shade over all rows.
+    // Periods in which events were lost: marked above the ruler, and shaded over all rows.
     lost({ begin, end, size }) {
         const { paper, ink } = this;
         const fill = (top, height, strength) => {
@@ -258,7 +242,7 @@ export class Painter {
         fill(RULER, this.height, 0.16);
     }
 
-    // Where the page has the messages.
+    // Periods for which the page has the messages.
     covered(begin, end) {
         const { paper, ink } = this;
         paper.fillStyle = ink.text;
@@ -280,7 +264,7 @@ export class Painter {
     }
 }
 
-// Intervals within one pixel: a column for each state, beside one another in height.
+// Intervals within one pixel: one bar per state, stacked, as high as its share.
 class PixelColumns {
     constructor(boxes, y) {
         Object.assign(this, { boxes, y, at: null, share: new Float64Array(7) });
@@ -307,7 +291,7 @@ class PixelColumns {
         let bottom = y + TOP + BAR;
         for (const state of [RUNNING, RUNNABLE, COLLECTING, EXITING]) {
             if (share[state] === 0) continue;
-            // What is there stays visible, however short it was.
+            // Every state stays visible, however short.
             const high = Math.max(4, (BAR * share[state]) / Math.max(whole, 0.5));
             boxes[state].push(at, bottom - high, 1, high);
             bottom -= high;

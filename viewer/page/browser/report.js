@@ -10,15 +10,15 @@ import { Table } from "./table.js";
 const ref = (process) =>
     process ? `${process.name || process.show || ""} ${process.pid ?? ""} ${process.node ?? ""}` : "";
 
-// A process as a button that chooses it; a sum of several as a text.
+// A process as a button that selects it; a sum of several processes as text.
 function processButton(process) {
     if (!process) return UNKNOWN;
     const { number, pid } = process;
     const name = nameOf(process) || UNKNOWN;
     const content = [cut(name, 200), pid && name !== pid && [" ", h("span", { class: "pid" }, plain(pid))]].flat();
-    if (number === null || number === undefined) return h("span", {}, content);
+    if (number === null || number === undefined) return h("span", content);
     const click = () => choose(process);
-    return h("button", { type: "button", class: "plain link", title: "Show only what concerns it", click }, content);
+    return h("button", { type: "button", class: "plain link", title: "Show only this process", click }, content);
 }
 
 class Columns {
@@ -38,26 +38,39 @@ class Columns {
     }
 
     text(title, field, more = {}) {
-        return { title, value: (row) => row[field] ?? "", show: (_, value) => cut(value, 2000) || UNKNOWN, ...more };
+        return {
+            title,
+            field,
+            value: (row) => row[field] ?? "",
+            show: (_, value) => cut(value, 2000) || UNKNOWN,
+            ...more,
+        };
     }
 
     code(title, field, more = {}) {
         return this.text(title, field, {
-            show: (_, value) => h("code", {}, cut(value, 2000) || UNKNOWN),
+            show: (_, value) => h("code", cut(value, 2000) || UNKNOWN),
             className: "wide",
             ...more,
         });
     }
 
     count(title, field, more = {}) {
-        return { title, number: true, value: (row) => row[field] ?? null, show: (_, value) => count(value), ...more };
+        return {
+            title,
+            field,
+            number: true,
+            value: (row) => row[field] ?? null,
+            show: (_, value) => count(value),
+            ...more,
+        };
     }
 
     ns(title, field, more = {}) {
         return this.count(title, field, { show: (_, value) => duration(value), ...more });
     }
 
-    // A time of the report, in ns since the epoch: as a double, so to a quarter of a microsecond.
+    // A time of the report, in ns since the epoch, as a double: exact to a quarter of a microsecond.
     time(title, field, lasts = () => 0, more = {}) {
         const relative = (row) => (row[field] === null || row[field] === undefined ? null : row[field] - this.zero);
         return {
@@ -88,14 +101,14 @@ const about =
     (row, process) =>
         fields.some((field) => isChosen(process, row[field]));
 
-// Whether any row knows the field, and whether it is more than 0 in any.
-const known = (rows, field) => rows.some((row) => row[field] !== null && row[field] !== undefined && row[field] !== "");
-const some = (rows, field) => rows.some((row) => row[field] > 0);
+// The values of optional columns: a column with `only` is shown if any row has such a value.
+const known = (value) => value !== null && value !== undefined && value !== "";
+const positive = (value) => value > 0;
 
 function tables(data) {
     const c = new Columns(data);
     const { report } = data;
-    // Of several nodes the number, as the page's head has it.
+    // With several nodes, the number of the node as in the head of the page.
     const nodes = (report.recording?.nodes ?? []).map(({ node }) => node);
     const node = (...fields) => {
         const name = (row) => row.node ?? fields.map((field) => row[field]?.node).find(Boolean) ?? "";
@@ -108,56 +121,37 @@ function tables(data) {
             }
         );
     };
-    const only = (rows, field, column) => known(rows, field) && column;
-    const {
-        processes = [],
-        calls = [],
-        server_calls = [],
-        talks = [],
-        dead = [],
-        exits = [],
-        waits = [],
-        collections = [],
-        ports = [],
-        spans = [],
-        counters = [],
-        log = [],
-    } = report;
+    const counters = report.counters ?? [];
+    const wasZero = ({ min, max }) => min === 0 && max === 0;
     return {
         processes: {
             title: "Processes",
-            rows: processes,
             sort: "Ran",
             concerns: about("process", "parent"),
             columns: [
                 c.process("Process", "process"),
-                only(processes, "initial", c.code("Initial call", "initial", { className: "call" })),
-                only(processes, "label", c.code("Label", "label", { className: "call" })),
-                only(
-                    processes,
-                    "group",
-                    c.text("Group", "group", { help: "The nearest ancestor with a name", className: "short" }),
-                ),
+                c.code("Initial call", "initial", { className: "call", only: known }),
+                c.code("Label", "label", { className: "call", only: known }),
+                c.text("Group", "group", { help: "The nearest ancestor with a name", className: "short", only: known }),
                 node("process"),
                 c.ns("Ran", "run_ns", { bar: true, help: "Time on a scheduler" }),
                 c.ns("Collecting", "collecting_ns", { help: "Time in garbage collections" }),
-                c.ns("Runnable", "runnable_ns", { help: "Time waiting for a scheduler, inferred" }),
-                c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler, inferred" }),
+                c.ns("Runnable", "runnable_ns", { help: "Time spent waiting for a scheduler (inferred)" }),
+                c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler (inferred)" }),
                 c.count("Sent", "sent", { help: "Messages sent" }),
                 c.count("Received", "received", { help: "Messages received" }),
-                c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to it" }),
+                c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to the process at once" }),
             ],
         },
         calls: {
             title: "Function calls",
-            rows: calls,
             sort: "Total",
             columns: [
                 c.code("Function", "entry"),
                 node(),
                 c.count("Calls", "count"),
                 c.ns("Total", "total_ns", { bar: true }),
-                c.ns("Own", "own_ns", { help: "Without the functions that it called" }),
+                c.ns("Own", "own_ns", { help: "Excluding the functions that it called" }),
                 c.ns("Median", "p50_ns"),
                 c.ns("99 %", "p99_ns"),
                 c.ns("Longest", "max_ns"),
@@ -165,11 +159,10 @@ function tables(data) {
             ],
         },
         server_calls: {
-            title: "Calls of servers",
-            rows: server_calls,
+            title: "Server calls",
             sort: "99 %",
             concerns: about("caller", "server"),
-            note: "From the request to the reply. Queued: until the server took the request; inferred.",
+            note: "Times from request to reply. Queued: until the server took the request (inferred).",
             columns: [
                 c.process("Caller", "caller"),
                 c.process("Server", "server"),
@@ -181,14 +174,12 @@ function tables(data) {
                 c.ns("Longest", "max_ns"),
                 c.ns("Queued, 99 %", "queued_p99_ns"),
                 c.ns("Worked, 99 %", "worked_p99_ns"),
-                some(server_calls, "timeouts") && c.count("Timeouts", "timeouts"),
-                some(server_calls, "downs") &&
-                    c.count("Failed", "downs", { help: "The server exited or was not there" }),
+                c.count("Timeouts", "timeouts", { only: positive }),
+                c.count("Failed", "downs", { help: "The server exited or did not exist", only: positive }),
             ],
         },
         talks: {
-            title: "Who sends to whom",
-            rows: talks,
+            title: "Messages by sender and receiver",
             sort: "Messages",
             concerns: about("from", "to"),
             columns: [
@@ -196,13 +187,14 @@ function tables(data) {
                 c.process("To", "to"),
                 node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),
-                some(talks, "inferred") &&
-                    c.count("Inferred", "inferred", { help: "Of these, the sender is inferred from the order" }),
+                c.count("Inferred", "inferred", {
+                    help: "Messages whose sender is inferred from their order",
+                    only: positive,
+                }),
             ],
         },
         dead: {
             title: "Messages to the dead",
-            rows: dead,
             concerns: about("from", "to"),
             columns: [
                 c.process("From", "from"),
@@ -210,7 +202,7 @@ function tables(data) {
                     title: "To",
                     value: (row) => row.to_text || ref(row.to),
                     className: "process",
-                    show: (row) => (row.to ? processButton(row.to) : h("code", {}, cut(row.to_text ?? "", 200))),
+                    show: (row) => (row.to ? processButton(row.to) : h("code", cut(row.to_text ?? "", 200))),
                 },
                 node("from", "to"),
                 c.count("Messages", "messages", { bar: true }),
@@ -219,7 +211,6 @@ function tables(data) {
         },
         exits: {
             title: "Crashes",
-            rows: exits,
             sort: "At",
             up: true,
             concerns: (row, process) =>
@@ -242,7 +233,6 @@ function tables(data) {
         },
         waits: {
             title: "Longest waits for a scheduler",
-            rows: waits,
             sort: "Waited",
             concerns: about("process"),
             columns: [
@@ -255,7 +245,6 @@ function tables(data) {
         },
         collections: {
             title: "Longest garbage collections",
-            rows: collections,
             sort: "Took",
             concerns: about("process"),
             columns: [
@@ -270,7 +259,6 @@ function tables(data) {
         },
         ports: {
             title: "Ports",
-            rows: ports,
             concerns: about("port", "owner"),
             columns: [
                 c.process("Port", "port"),
@@ -278,13 +266,12 @@ function tables(data) {
                 node("port"),
                 c.count("Messages in", "messages_in"),
                 c.count("Messages out", "messages_out"),
-                only(ports, "bytes_out", c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value) })),
+                c.count("Bytes out", "bytes_out", { show: (_, value) => bytes(value), only: known }),
                 c.ns("Ran", "run_ns"),
             ],
         },
         spans: {
             title: "Spans",
-            rows: spans,
             sort: "99 %",
             columns: [
                 c.text("Name", "name", { className: "short" }),
@@ -297,11 +284,11 @@ function tables(data) {
         },
         counters: {
             title: "Counters of the VM",
-            rows: counters.filter(({ min, max }) => min !== 0 || max !== 0),
+            rows: counters.filter((row) => !wasZero(row)),
             sort: "Counter",
-            note: counters.some(({ min, max }) => min === 0 && max === 0) && "Those that were always 0 are left out.",
+            note: counters.some(wasZero) && "Without counters that were always 0.",
             columns: [
-                // Sorted by what is looked at first, not by the alphabet.
+                // Sorted by importance, not alphabetically.
                 c.text("Counter", "name", {
                     value: ({ name }) => placeOf(name) + name,
                     filter: ({ name }) => name,
@@ -310,17 +297,16 @@ function tables(data) {
                 }),
                 node(),
                 c.text("Unit", "unit", { className: "short" }),
-                counter("Least", ({ name, min }) => (TOTALS.has(name) ? null : min)),
-                counter("Most", ({ name, max }) => (TOTALS.has(name) ? null : max)),
+                counter("Min", ({ name, min }) => (TOTALS.has(name) ? null : min)),
+                counter("Max", ({ name, max }) => (TOTALS.has(name) ? null : max)),
                 counter("Last", ({ name, last }) => (TOTALS.has(name) ? null : last)),
                 counter("Per second", (row) => (TOTALS.has(row.name) ? perSecond(data, row) : null), {
-                    help: "Of what is counted since the node's start: how much it grew",
+                    help: "How fast the counter grew, if it counts from the start of the node",
                 }),
             ],
         },
         log: {
             title: "Log",
-            rows: log,
             sort: "At",
             up: true,
             concerns: about("process"),
@@ -348,14 +334,14 @@ const counter = (title, value, more = {}) => ({
     ...more,
 });
 
-// From the first sample to the last one.
+// From the first to the last sample.
 function perSecond(data, { node, min, max }) {
     const times = data.counters.find((one) => one.node === node)?.times ?? [];
     const seconds = (times.at(-1) - times[0]) / 1e9;
     return seconds > 0 ? (max - min) / seconds : null;
 }
 
-// {key: Table} of those that have rows.
+// {key: Table} of the tables that have rows.
 export function reportTables(data) {
     const leftOut = (key) => {
         const left = data.report.left_out?.[key];
@@ -364,9 +350,11 @@ export function reportTables(data) {
     };
     return Object.fromEntries(
         Object.entries(tables(data))
-            .filter(([, table]) => table.rows.length > 0)
+            .map(([key, table]) => [key, { rows: data.report[key] ?? [], ...table }])
+            .filter(([, { rows }]) => rows.length > 0)
             .map(([key, { columns, sort, up, note, ...table }]) => {
-                const shown = columns.filter(Boolean);
+                const isShown = ({ only, field }) => !only || table.rows.some((row) => only(row[field]));
+                const shown = columns.filter((column) => column && isShown(column));
                 const made = new Table({
                     ...table,
                     id: "table-" + key,

@@ -1,7 +1,7 @@
-// Which rows the timeline has, in which order: what the reader filters, unfolds and chooses.
+// The rows of the timeline and their order, as the reader filters, unfolds and selects them.
 //
-// Processes of a kind share a row (page/folds.h). Unfolded, those of them that have intervals of their own have rows
-// below it; the one that is chosen has its row in any case.
+// Processes of a kind share a row (page/folds.h). If it is unfolded, its processes that have intervals get rows below
+// it. A selected process always has its row.
 
 import { count } from "./format.js";
 import { chosen } from "./shared.js";
@@ -15,7 +15,7 @@ export const ORDERS = {
 
 export const isPort = (row) => row.kind === "port";
 
-// How many processes and ports these rows show: "62 processes, 3 ports".
+// The number of processes and ports in these rows: "62 processes, 3 ports".
 export function inWords(rows) {
     const sum = (of) => of.reduce((all, row) => all + (row.members ?? 1), 0);
     const ports = sum(rows.filter(isPort));
@@ -35,12 +35,12 @@ export class Rows {
         return this.unfolded.has(index);
     }
 
-    // Unfolds a row, or folds it again.
+    // Toggles a row between unfolded and folded.
     turn({ index }) {
         if (!this.unfolded.delete(index)) this.unfolded.add(index);
     }
 
-    // The row of its kind, if a process has one; else its own.
+    // The row of its kind, if the process has one, else its own row.
     headOf(process) {
         return this.of.processes[process.fold] ?? process;
     }
@@ -49,13 +49,13 @@ export class Rows {
         return row && (fold === undefined || this.unfolded.has(fold) || number === chosen.process?.number);
     }
 
-    // The row that a process stands in: its own, or that of its kind.
+    // The row that shows a process: its own, or that of its kind.
     rowOf(index) {
         const process = this.of.processes[index];
         return !process || this.hasRow(process) ? process : this.headOf(process);
     }
 
-    // The rows of a process, and of those that it exchanges messages with.
+    // The rows of a process and of those that it exchanges messages with.
     partners(own) {
         const { messages } = this.of;
         const close = new Set();
@@ -79,7 +79,7 @@ export class Rows {
         return !this.words || `${show} ${pid} ${group ?? ""} ${node ?? ""}`.toLowerCase().includes(this.words);
     }
 
-    // The chosen one first; then in the reader's order; those of a kind below its row, in the order of their begin.
+    // The selected row first, then in the reader's order. Processes of a kind follow its row, sorted by their start.
     compare(a, b, own) {
         const one = this.headOf(a),
             other = this.headOf(b),
@@ -93,8 +93,8 @@ export class Rows {
         );
     }
 
-    // {rows, own, lanes, counted}: the rows; that of the chosen process; in which row, counted from 0, each process
-    // stands, by its index; the rows that stand for each process once.
+    // {rows, own, lanes, counted}: the rows; the row of the selected process; the row number (from 0) of each process,
+    // by its index; and a subset of the rows that covers each process once.
     shown() {
         const { process } = chosen;
         const own = process && this.rowOf(this.of.byNumber.get(process.number)?.index);

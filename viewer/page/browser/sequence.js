@@ -1,4 +1,4 @@
-// A sequence diagram: the messages between chosen processes, in the timeline's range or during one call of a server.
+// A sequence diagram: the messages between selected processes, in the timeline's range or during one server call.
 
 import { cut, h, plain, svg } from "./dom.js";
 import { OUTCOMES, readable } from "./data.js";
@@ -16,10 +16,6 @@ export class Sequence {
         this.of = data.timeline;
         this.participants = [];
         this.bounds = null;
-        this.order = Array.from(this.of.messages.sent.keys());
-        const first = (n) =>
-            Number.isNaN(this.of.messages.sent[n]) ? this.of.messages.delivered[n] : this.of.messages.sent[n];
-        this.first = this.order.map(first);
         this.element = this.build();
         this.busiestPair();
         on("range", () => this.later());
@@ -64,12 +60,11 @@ export class Sequence {
         this.place = h("div", { class: "sequence", tabindex: "0", role: "region", "aria-label": "Sequence diagram" });
         return h(
             "div",
-            {},
             h(
                 "div",
                 { class: "controls" },
-                longest.length > 0 && h("label", {}, "Messages in", this.call),
-                h("label", {}, longest.length > 0 ? "Between" : "Messages between", this.add),
+                longest.length > 0 && h("label", "Messages in", this.call),
+                h("label", longest.length > 0 ? "Between" : "Messages between", this.add),
             ),
             this.chips,
             this.said,
@@ -81,7 +76,7 @@ export class Sequence {
         return this.of.processes[index]?.show ?? "?";
     }
 
-    // To begin with: the two processes that send each other the most, else any two.
+    // Initially: the two processes that send each other the most messages, else any two.
     busiestPair() {
         const { messages, processes } = this.of;
         const pairs = new Map();
@@ -104,7 +99,7 @@ export class Sequence {
         if (best) this.participants = best.of;
     }
 
-    // A process and those it exchanges the most messages with.
+    // A process and those that it exchanges the most messages with.
     start(number) {
         const { messages, processes, byNumber } = this.of;
         const process = byNumber.get(number);
@@ -150,7 +145,7 @@ export class Sequence {
         this.waiting = setTimeout(() => this.draw(), 120);
     }
 
-    // The messages between participants that were on their way in the range, in the order of their first time.
+    // The messages between participants that were in flight in the range, sorted by their first time.
     messages() {
         const { messages } = this.of;
         const { begin, end } = this.bounds ?? range;
@@ -158,11 +153,10 @@ export class Sequence {
         const found = [];
         let total = 0;
         for (let n = 0; n < messages.size; n++) {
-            if (this.first[n] > end) break;
+            if (messages.first[n] > end) break;
             const from = among.get(messages.from[n]),
                 to = among.get(messages.to[n]);
-            const last = Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n];
-            if (last < begin || from === undefined || to === undefined) continue;
+            if (messages.last[n] < begin || from === undefined || to === undefined) continue;
             if (++total <= MOST) found.push({ n, from, to });
         }
         return { found, total };
@@ -176,7 +170,7 @@ export class Sequence {
                 h(
                     "span",
                     { class: "chip" },
-                    h("span", {}, cut(process.show, 80)),
+                    h("span", cut(process.show, 80)),
                     h(
                         "button",
                         {
@@ -211,7 +205,7 @@ export class Sequence {
             (total > MOST
                 ? `The first ${count(MOST)} of ${count(total)} messages. Zoom into the timeline to see others.`
                 : total === 0
-                  ? "The page has no message between these processes in this range."
+                  ? "The page has no messages between these processes in this range."
                   : `${count(total)} messages.`);
         this.place.hidden = found.length === 0;
         if (found.length > 0) this.place.replaceChildren(...this.diagram(found, text));
@@ -227,14 +221,13 @@ export class Sequence {
             height = found.length * LINE + 24;
         const x = (lane) => LEFT + gap * (lane + 0.5);
         const { messages } = this.of;
-        const first = this.first[found[0].n];
-        // Enough digits to tell one message from the next.
-        const step = ((this.first[found.at(-1).n] - first) / found.length) * 10;
+        const first = messages.first[found[0].n];
+        // Enough digits to distinguish consecutive messages.
+        const step = ((messages.first[found.at(-1).n] - first) / found.length) * 10;
         const rows = found.map(({ n, from, to }, row) => {
             const y = row * LINE + 24;
             const dead = messages.dead[n] === 1,
                 inferred = messages.matched[n] >= 3;
-            const sent = Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n];
             const slow = messages.delivered[n] - messages.sent[n];
             const own = from === to;
             const [x1, x2] = [x(from), x(to)];
@@ -244,9 +237,12 @@ export class Sequence {
             const room = Math.floor((own ? gap * 0.7 : Math.abs(x2 - x1) - 20) / 7);
             return svg(
                 "g",
-                {},
-                svg("title", {}, `${plain(name)}\nsent ${since(messages.sent[n], step)}, on its way ` + duration(slow)),
-                svg("text", { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, since(sent, step)),
+                svg("title", `${plain(name)}\nsent ${since(messages.sent[n], step)}, on its way ` + duration(slow)),
+                svg(
+                    "text",
+                    { class: "time", x: LEFT - 8, y: y + 4, "text-anchor": "end" },
+                    since(messages.first[n], step),
+                ),
                 svg("path", {
                     class: ["arrow", inferred && "inferred", dead && "dead"].filter(Boolean).join(" "),
                     d: line,

@@ -1,9 +1,9 @@
-// What the parts of the page share: the range of time that is shown, and the process that is chosen.
+// State that the parts of the page share: the visible time range, and the selected process.
 
 const listeners = { range: [], chosen: [], theme: [] };
 
 export const on = (what, listener) => listeners[what].push(listener);
-export const tell = (what) => listeners[what].forEach((listener) => listener());
+export const notify = (what) => listeners[what].forEach((listener) => listener());
 
 export const range = { begin: 0, end: 1, whole: 1 };
 
@@ -14,7 +14,7 @@ export function setRange(begin, end) {
     const middle = (begin + end) / 2;
     range.begin = Math.min(Math.max(middle - length / 2, 0), range.whole - length);
     range.end = range.begin + length;
-    tell("range");
+    notify("range");
 }
 
 export function zoom(factor, at = (range.begin + range.end) / 2) {
@@ -30,10 +30,10 @@ export function pan(share) {
 
 export const chosen = { process: null };
 
-// Chooses a process, {number, ...}; the same once more, or null, ends it.
+// Selects a process, {number, ...}. Selecting the same process again, or null, clears the selection.
 export function choose(process) {
     chosen.process = process && process.number === chosen.process?.number ? null : process;
-    tell("chosen");
+    notify("chosen");
 }
 
 // Shows a time in the timeline.

@@ -1,7 +1,8 @@
 // A table that sorts by its columns and has a filter.
 //
-// A column: {title, value(row), show(row, value), number, bar, help, className}. `value` is what it sorts and filters
-// by, `show` what a cell has: a text or elements. `number`: right-aligned, the highest first. Nulls come last.
+// A column: {title, value(row), show(row, value), number, bar, help, className}. The table sorts and filters by
+// `value`; `show` returns the content of a cell, text or elements. `number`: right-aligned, highest first. Nulls come
+// last.
 
 import { h, plain } from "./dom.js";
 import { count } from "./format.js";
@@ -66,16 +67,15 @@ export class Table {
         this.element = h(
             "div",
             { class: "table", id },
-            h("div", { class: "table-head" }, h("h3", {}, title), this.count, rows.length > 5 && this.filter),
+            h("div", { class: "table-head" }, h("h3", title), this.count, rows.length > 5 && this.filter),
             note && h("p", { class: "note" }, note),
             h(
                 "div",
                 { class: "scroll-x" },
                 h(
                     "table",
-                    {},
                     h("caption", { class: "visually-hidden" }, title),
-                    h("thead", {}, h("tr", {}, this.heads)),
+                    h("thead", h("tr", this.heads)),
                     this.body,
                 ),
             ),
@@ -123,7 +123,7 @@ export class Table {
         );
         this.body.replaceChildren(...rows.slice(0, this.limit).map(([, row]) => this.row(row)));
         if (rows.length === 0)
-            this.body.append(h("tr", {}, h("td", { colspan: this.columns.length, class: "empty" }, "No row matches.")));
+            this.body.append(h("tr", h("td", { colspan: this.columns.length, class: "empty" }, "No row matches.")));
         this.count.textContent =
             rows.length < this.all.length ? `${count(rows.length)} of ${count(this.all.length)}` : count(rows.length);
         const left = rows.length - this.limit;
@@ -134,7 +134,6 @@ export class Table {
     row(row) {
         return h(
             "tr",
-            {},
             this.columns.map((column, n) => {
                 const value = column.value(row);
                 const shown = column.show ? column.show(row, value) : value;

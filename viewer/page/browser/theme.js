@@ -1,7 +1,7 @@
-// Dark and light: as the system prefers, until the reader chooses. Printing is light.
+// Dark or light theme: the preference of the system until the reader chooses. Printing is light.
 
 import { h } from "./dom.js";
-import { tell } from "./shared.js";
+import { notify } from "./shared.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let chosen = null;
@@ -10,7 +10,7 @@ function apply(theme = chosen ?? (dark.matches ? "dark" : "light")) {
     document.documentElement.dataset.theme = theme;
     button.textContent = theme === "dark" ? "Light" : "Dark";
     button.setAttribute("aria-label", theme === "dark" ? "Switch to light colours" : "Switch to dark colours");
-    tell("theme");
+    notify("theme");
 }
 
 export const button = h("button", {

@@ -9,7 +9,7 @@ import { Rows, inWords, isPort, ORDERS } from "./rows.js";
 import { choose, chosen, on, range, setRange, zoom } from "./shared.js";
 import { Tips } from "./tips.js";
 
-// The indexes of marks, spans or exits by their process, and by the row of its kind; those of none have the key NaN.
+// The indexes of marks, spans or exits by process, and by the row of its kind. Without a process, the key is NaN.
 function byRow(list, processes) {
     const found = new Map();
     const add = (row, n) => (found.get(row) ?? found.set(row, []).get(row)).push(n);
@@ -43,18 +43,10 @@ export class Timeline {
         new ResizeObserver(() => this.redraw()).observe(this.scroller);
     }
 
-    // Messages are in the order of their first time; the longest flight says how far back to look.
+    // Messages are sorted by their first time; the longest flight limits how far back to search.
     longestFlight() {
-        const { messages } = this.of;
-        this.start = new Float64Array(messages.size);
-        let longest = 0;
-        for (let n = 0; n < messages.size; n++) {
-            const sent = messages.sent[n],
-                delivered = messages.delivered[n];
-            this.start[n] = Number.isNaN(sent) ? delivered : sent;
-            if (delivered - sent > longest) longest = delivered - sent;
-        }
-        return longest;
+        const { first, last } = this.of.messages;
+        return last.reduce((longest, time, n) => (time - first[n] > longest ? time - first[n] : longest), 0);
     }
 
     // -- Elements --
@@ -82,12 +74,7 @@ export class Timeline {
             Object.entries(ORDERS).map(([value, [name]]) => h("option", { value }, name)),
         );
         this.shown = h("span", { class: "range", role: "status" });
-        this.canvas = h("canvas", {
-            class: "rows",
-            tabindex: "0",
-            role: "img",
-            "aria-describedby": "timeline-keys",
-        });
+        this.canvas = h("canvas", { class: "rows", tabindex: "0", role: "img", "aria-describedby": "timeline-keys" });
         this.stage = h("div", { class: "stage" }, this.canvas);
         this.corner = h("div", { class: "corner" });
         this.labels = h("div", { class: "labels" }, this.corner);
@@ -99,16 +86,15 @@ export class Timeline {
         this.alternative = h(
             "details",
             { class: "alternative", toggle: () => this.describe() },
-            h("summary", {}, "The shown range as a table"),
+            h("summary", "The visible range as a table"),
         );
         return h(
             "div",
-            {},
             h(
                 "div",
                 { class: "controls" },
                 this.filter,
-                h("label", {}, "Order", order),
+                h("label", "Order", order),
                 h("span", { class: "space" }),
                 this.shown,
                 h(
@@ -124,9 +110,9 @@ export class Timeline {
             h(
                 "p",
                 { class: "note", id: "timeline-keys" },
-                "Drag to move. Ctrl and the wheel zoom; after a click into the ",
-                "timeline the wheel alone does. Keys: + and − zoom, ← and → move, ↑ and ↓ scroll, Home shows all. ",
-                "A click on a process shows only it and those it talks to.",
+                "Drag to move. Zoom with Ctrl and the mouse wheel, or with the wheel alone after a click into the ",
+                "timeline. Keys: + and − zoom, ← and → move, ↑ and ↓ scroll, Home shows the whole recording. ",
+                "Click a process to show only that process and those that it exchanges messages with.",
             ),
             this.alternative,
             this.tips.element,
@@ -143,7 +129,7 @@ export class Timeline {
             const paper = canvas.getContext("2d");
             paper.scale(ratio, ratio);
             draw(new Painter(paper, 26, 24, { begin: 0, end: 26 }, ink));
-            return h("span", {}, canvas, name);
+            return h("span", canvas, name);
         };
         const box = (state) => (painter) => {
             painter.paper.translate(0, -5);
@@ -156,7 +142,7 @@ export class Timeline {
                 entry("waiting", (painter) => painter.boxes([0, 6, 26, 2], WAITING)),
                 entry("collecting garbage", box(COLLECTING)),
                 entry("exiting", box(EXITING)),
-                entry("merged: as high as it ran", (painter) => {
+                entry("merged: height shows time running", (painter) => {
                     painter.boxes([0, 0, 26, 14], MERGED);
                     painter.boxes([0, 8, 26, 6], RUNNING);
                 }),
@@ -188,7 +174,7 @@ export class Timeline {
         this.redraw();
     }
 
-    // A button per row, and one that unfolds it. What had the focus has it again.
+    // A button per row, and one that unfolds it. The focus is kept.
     label() {
         const { key } = this.labels.contains(document.activeElement) ? document.activeElement.dataset : {};
         this.labels.replaceChildren(
@@ -210,7 +196,7 @@ export class Timeline {
             row.show.includes(row.pid) ? "" : row.pid,
             row.group && "of " + row.group,
             row.node && "on " + row.node,
-            row.members && "at each time the busiest state of them",
+            row.members && "shows the state of the busiest one at each time",
         ];
         const beside = [
             name === row.pid ? "" : row.pid,
@@ -258,7 +244,7 @@ export class Timeline {
         );
     }
 
-    // Of a node, as the page's head has it.
+    // The number of a node, as in the head of the page.
     numberOf(node) {
         return this.nodes.indexOf(node) + 1;
     }
@@ -313,18 +299,17 @@ export class Timeline {
         for (const [begin, end] of of.covered) painter.covered(begin, end);
         for (let n = 0; n < of.exits.size; n++) if (of.exits.crash[n] === 1) painter.mirrored(of.exits.time[n], true);
         for (const n of this.marksOf.get(NaN) ?? []) painter.mirrored(of.marks.time[n], false);
-        this.tell(arrows, performance.now() - began);
+        this.describeRange(arrows, performance.now() - began);
     }
 
-    // Draws the messages if they are few enough to be told apart; returns how many there are in the range.
+    // Draws the messages if there are few enough to distinguish them; returns their number in the range.
     arrows(painter, top, first, last) {
         const { messages } = this.of;
         const found = [];
         let total = 0;
-        for (let n = lowerBound(this.start, range.begin - this.slack); n < messages.size; n++) {
-            if (this.start[n] > range.end) break;
-            const until = Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n];
-            if (until < range.begin) continue;
+        for (let n = lowerBound(messages.first, range.begin - this.slack); n < messages.size; n++) {
+            if (messages.first[n] > range.end) break;
+            if (messages.last[n] < range.begin) continue;
             const from = this.lanes.get(messages.from[n]),
                 to = this.lanes.get(messages.to[n]);
             if (from === undefined && to === undefined) continue;
@@ -349,8 +334,8 @@ export class Timeline {
         return total;
     }
 
-    // What is shown: in words, and as attributes.
-    tell(arrows, took) {
+    // Describes the visible range, in words and as attributes.
+    describeRange(arrows, took) {
         const { dataset } = this.canvas;
         dataset.begin = range.begin;
         dataset.end = range.end;
@@ -364,19 +349,19 @@ export class Timeline {
                 : this.drawn.length > 0
                   ? `, ${count(arrows)} messages`
                   : `, ${count(arrows)} messages: zoom in to see them`;
-        clearTimeout(this.telling);
-        this.telling = setTimeout(() => {
+        clearTimeout(this.describing);
+        this.describing = setTimeout(() => {
             this.shown.textContent = `${since(range.begin, length)} to ${since(range.end, length)}${messages}`;
             this.canvas.setAttribute(
                 "aria-label",
                 `Timeline of ${inWords(this.counted)}, ` +
-                    `${duration(length)} from ${since(range.begin, length)}${messages}. A table below has the same.`,
+                    `${duration(length)} from ${since(range.begin, length)}${messages}. The table below is equivalent.`,
             );
             this.describe();
         }, 60);
     }
 
-    // The textual alternative: the share of each state in the shown range.
+    // The textual alternative: the share of each state in the visible range.
     describe() {
         if (!this.alternative.open) return;
         const length = range.end - range.begin;
@@ -402,14 +387,11 @@ export class Timeline {
                 { class: "scroll-x" },
                 h(
                     "table",
-                    {},
-                    h("caption", { class: "visually-hidden" }, "Share of the shown time per process and state"),
+                    h("caption", { class: "visually-hidden" }, "Share of the visible time per process and state"),
                     h(
                         "thead",
-                        {},
                         h(
                             "tr",
-                            {},
                             h("th", { scope: "col" }, "Process"),
                             ["Running", "Runnable", "Collecting", "Waiting", "Exiting"].map((name) =>
                                 h("th", { scope: "col", class: "number" }, name),
@@ -418,12 +400,10 @@ export class Timeline {
                     ),
                     h(
                         "tbody",
-                        {},
                         rows.map((row) =>
                             h(
                                 "tr",
-                                {},
-                                h("td", {}, cut(row.show, 120)),
+                                h("td", cut(row.show, 120)),
                                 share(row).map((text) => h("td", { class: "number" }, text)),
                             ),
                         ),

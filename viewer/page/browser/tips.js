@@ -1,4 +1,4 @@
-// The tooltip of the timeline: what is under the pointer.
+// The tooltip of the timeline: describes the item under the pointer.
 
 import { cut, h } from "./dom.js";
 import { COLLECTING, MATCHED, MERGED, RUNNABLE, STATES, WAITING, lowerBound } from "./data.js";
@@ -31,13 +31,10 @@ export class Tips {
         if (!found) return this.hide();
         const [title, ...lines] = found;
         this.element.replaceChildren(
-            h("b", {}, cut(title, 300)),
+            h("b", cut(title, 300)),
             h(
                 "dl",
-                {},
-                lines
-                    .filter(([, text]) => text)
-                    .flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, cut(text, 600))]),
+                lines.filter(([, text]) => text).flatMap(([name, text]) => [h("dt", name), h("dd", cut(text, 600))]),
             ),
         );
         this.element.hidden = false;
@@ -68,7 +65,7 @@ export class Tips {
         const pixel = (range.end - range.begin) / width,
             at = range.begin + x * pixel;
         let n = lowerBound(intervals.end, at);
-        // Of intervals narrower than the pixel, the longest that is more than waiting.
+        // Of intervals narrower than the pixel, the longest one that is not waiting.
         if (n < intervals.size && intervals.end[n] - intervals.begin[n] < pixel)
             for (let k = n; k < intervals.size && intervals.begin[k] < at + pixel; k++)
                 if (
@@ -103,11 +100,8 @@ export class Tips {
             least = 5;
         for (const [n, from, to] of this.timeline.drawn ?? []) {
             if (from === undefined || to === undefined) continue;
-            const x1 =
-                ((Number.isNaN(messages.sent[n]) ? messages.delivered[n] : messages.sent[n]) - range.begin) * scale;
-            const x2 =
-                ((Number.isNaN(messages.delivered[n]) ? messages.sent[n] : messages.delivered[n]) - range.begin) *
-                scale;
+            const x1 = (messages.first[n] - range.begin) * scale,
+                x2 = (messages.last[n] - range.begin) * scale;
             const y1 = middle(from),
                 y2 = middle(to);
             const along = Math.max(
@@ -133,7 +127,7 @@ export class Tips {
         ];
     }
 
-    // Exits, marks and spans of the row under the pointer; in the ruler crashes, marks of the node, lost events.
+    // Exits, marks and spans of the row under the pointer. In the ruler: crashes, marks of the node, lost events.
     markNear(x, y, width) {
         const { exits, marks, lost, processes, text } = this.timeline.of;
         const pixel = (range.end - range.begin) / width,

@@ -1,24 +1,35 @@
 /*
- * The limits of the rules, as rules.def has them. What is collected may depend on some of them.
+ * The limits of the rules, from rules.def. Some of them also control what the summary collects.
  */
-#ifndef DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
-#define DT_VIEWER_SUMMARY_FINDINGS_LIMITS_H
+#pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* The units of limits, in what the code counts. */
-#define DT_UNIT_NUMBER INT64_C(1)
-#define DT_UNIT_TIMES INT64_C(1)
-#define DT_UNIT_PERCENT INT64_C(1)
-#define DT_UNIT_NS INT64_C(1)
-#define DT_UNIT_MS INT64_C(1000000)
-#define DT_UNIT_SECONDS INT64_C(1000000000)
-#define DT_UNIT_MB INT64_C(1000000)
+/* The units of limits: the type of the limit, and its size in the unit of the code. */
+#define DT_NS_PER_MS INT64_C(1000000)
+#define DT_NS_PER_S INT64_C(1000000000)
+typedef uint64_t dt_NUMBER;
+#define DT_UNIT_NUMBER 1
+typedef uint64_t dt_MB; /* bytes */
+#define DT_UNIT_MB 1000000
+typedef double dt_PER_SECOND;
+#define DT_UNIT_PER_SECOND 1
+typedef double dt_KB_PER_SECOND; /* bytes */
+#define DT_UNIT_KB_PER_SECOND 1000
+typedef int64_t dt_TIMES;
+#define DT_UNIT_TIMES 1
+typedef int64_t dt_PERCENT;
+#define DT_UNIT_PERCENT 1
+typedef int64_t dt_NS;
+#define DT_UNIT_NS 1
+typedef int64_t dt_MS; /* ns */
+#define DT_UNIT_MS DT_NS_PER_MS
+typedef int64_t dt_SECONDS; /* ns */
+#define DT_UNIT_SECONDS DT_NS_PER_S
 
 /* dt_limits.slow_server.call is 10 ms, in ns. */
 struct dt_limits {
-#define LIMIT(name, number, unit, meaning) int64_t name;
+#define LIMIT(name, number, unit, meaning) dt_##unit name;
 #define RULE(name, about, severity, looks_at, limits, why, next)                                   \
     struct {                                                                                       \
         limits                                                                                     \
@@ -26,5 +37,3 @@ struct dt_limits {
 #include "summary/findings/rules.def"
 };
 extern const struct dt_limits dt_limits;
-
-#endif

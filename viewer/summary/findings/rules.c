@@ -1,5 +1,11 @@
 #include "summary/findings/rules.h"
 
+const struct dt_limits dt_limits = {
+#define LIMIT(name, number, unit, meaning) .name = (dt_##unit)(number)*DT_UNIT_##unit,
+#define RULE(name, about, severity, looks_at, limits, why, next) .name = {limits},
+#include "summary/findings/rules.def"
+};
+
 const struct dt_rule dt_rules[DT_RULES] = {
 #define RULE(name, about, severity, looks_at, limits, why, next)                                   \
     [DT_RULE_##name] = {#name, #about, next},
@@ -7,19 +13,19 @@ const struct dt_rule dt_rules[DT_RULES] = {
 };
 
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
-             struct dt_who *who, const char *format, ...) {
+             struct dt_actor *actor, const char *format, ...) {
     va_list args;
     va_start(args, format);
     struct dt_finding finding = {.severity = severity,
                                  .rule = &dt_rules[rule],
-                                 .who = dt_who_keep(who),
+                                 .actor = dt_actor_keep(actor),
                                  .text = g_strdup_vprintf(format, args)};
     va_end(args);
     g_array_append_val(summary->findings, finding);
 }
 
 char *dt_counted(uint64_t number, const char *noun) {
-    return g_strdup_printf("%" G_GUINT64_FORMAT " %s%s", number, noun, number == 1 ? "" : "s");
+    return g_strdup_printf("%" PRIu64 " %s%s", number, noun, number == 1 ? "" : "s");
 }
 
 bool dt_is_share(int64_t part, int64_t all, int64_t percent) {
@@ -32,5 +38,6 @@ int64_t dt_recorded(const struct dt_summary *summary) {
 
 double dt_per_second(const struct dt_summary *summary, uint64_t number) {
     int64_t ns = dt_recorded(summary);
-    return ns > 0 ? (double)number * DT_UNIT_SECONDS / (double)ns : 0;
+
+    return ns > 0 ? (double)number * DT_NS_PER_S / (double)ns : 0;
 }

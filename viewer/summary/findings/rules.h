@@ -1,13 +1,11 @@
 /*
- * The rules of the findings: what rules.def says of each, and the functions that apply them.
+ * The rules of the findings: their table, and the functions that apply them.
  *
- *     rules.def                                    every rule: its limits, why, what next
+ *     rules.def                                    each rule: limits, why it matters, next step
  *     rules                                        the table, and how a finding is added
- *     recording, exits, lives, messages, queues,   the functions, by subject
- *     memory, time, reports, log, calls
+ *     *_findings                                   the functions, by subject
  */
-#ifndef DT_VIEWER_SUMMARY_FINDINGS_RULES_H
-#define DT_VIEWER_SUMMARY_FINDINGS_RULES_H
+#pragma once
 
 #include "summary/findings.h"
 #include "summary/findings/limits.h"
@@ -20,15 +18,15 @@ enum dt_rule_number {
 
 /* Adds a finding of a rule. */
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
-             struct dt_who *who, const char *format, ...) G_GNUC_PRINTF(5, 6);
+             struct dt_actor *actor, const char *format, ...) G_GNUC_PRINTF(5, 6);
 
-/* A number with its noun, in English: "1 call", "2 calls". To be freed by g_free. */
+/* A number with its noun, in English: "1 call", "2 calls". Free with g_free. */
 char *dt_counted(uint64_t number, const char *noun);
 
-/* Whether a part is at least so many percent of all. */
+/* Whether `part` is at least `percent` of `all`. */
 bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 
-/* So many per second of the recording; 0 of a recording without length. */
+/* The number per second of the recording; 0 if the recording has no length. */
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
 int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
 
@@ -39,5 +37,3 @@ typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
     dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
     dt_find_in_calls;
-
-#endif

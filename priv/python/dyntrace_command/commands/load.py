@@ -1,19 +1,19 @@
-"""`dyntrace load` and `dyntrace unload`: a node that nobody has prepared, made observable while it runs."""
+"""`dyntrace load` and `dyntrace unload`: adds the library to a running node, and removes it again."""
 import argparse
 
-from dyntrace_command.loading import load_whole, unload_whole
-from dyntrace_command.node import find_node
-from dyntrace_command.terminal import say
+from dyntrace_command.common.terminal import say
+from dyntrace_command.node.loading import load_whole, unload_whole
+from dyntrace_command.node.node import find_node
 
 
 def load(options: argparse.Namespace) -> None:
-    """Loads the library into a node, and says what to do next."""
+    """Loads the library into a node, and prints the next step."""
     node = find_node(options.node)
-    print(f"{node.show()} has dyntrace now, from its folder {load_whole(node)}")
-    say(f"next: `dyntrace report {node.pid}`; in the end `dyntrace unload {node.pid}`")
+    print(f"{node.show()} has loaded dyntrace from its folder {load_whole(node)}")
+    say(f"next: `dyntrace report {node.pid}`; when done, `dyntrace unload {node.pid}`")
 
 
 def unload(options: argparse.Namespace) -> None:
-    """Leaves a node as it was before `dyntrace load`."""
+    """Undoes `dyntrace load`."""
     node = find_node(options.node)
-    print(f"{node.show()} is as it was; its folder {unload_whole(node).folder} is removed")
+    print(f"{node.show()} has unloaded dyntrace; its folder {unload_whole(node).folder} is removed")

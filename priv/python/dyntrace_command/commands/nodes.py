@@ -1,22 +1,22 @@
-"""`dyntrace nodes`: the Erlang VMs of this host, and who traces them."""
+"""`dyntrace nodes`: the Erlang VMs of this host, and their consumers."""
 import argparse
 import collections
 import contextlib
 import json
 from typing import DefaultDict, Dict, List, Optional, Tuple
 
-from dyntrace_command.builds import builds
-from dyntrace_command.failures import Failure
-from dyntrace_command.loading import is_bare, obstacle
-from dyntrace_command.node import Node, is_guessed, nodes
-from dyntrace_command.terminal import plural, print_table
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import plural, print_table
+from dyntrace_command.node.library_builds import builds
+from dyntrace_command.node.loading import is_bare, obstacle
+from dyntrace_command.node.node import Node, is_guessed, nodes
 
 TITLES = ("PID", "USER", "CONTAINER", "NODE", "OTP", "DYNTRACE", "CONSUMERS")
 
 
 def show_nodes(options: argparse.Namespace) -> None:
-    """Prints a row per node; ? is a value that can't be known, with the reason below."""
-    # Read before: the children of other users may not be able to.
+    """Prints a row per node. A value that can't be read is shown as ?, with the reason below the table."""
+    # Read now, because child processes that run as other users may not be able to.
     with contextlib.suppress(Failure):
         builds()
     found = nodes(more=obstacle)
@@ -44,7 +44,7 @@ def show_nodes(options: argparse.Namespace) -> None:
 
 
 def load_as_json(node: Node, obstacles: Dict[int, Optional[str]]) -> Optional[Dict[str, object]]:
-    """Returns whether the library could be loaded into it, and if not, why; None if it has it, or that is not known."""
+    """Returns whether the library can be loaded, and if not, why; None if the node has it or that is unknown."""
     if node.pid not in obstacles:
         return None
     why = obstacles[node.pid]
@@ -52,18 +52,18 @@ def load_as_json(node: Node, obstacles: Dict[int, Optional[str]]) -> Optional[Di
 
 
 def row(node: Node) -> Tuple[str, ...]:
-    """Returns the cells under the titles."""
+    """Returns the cells of a node."""
     return (str(node.pid), node.user, cell(node, "container", node.container), name_cell(node),
             cell(node, "otp", node.otp), dyntrace_cell(node), consumers_cell(node))
 
 
 def cell(node: Node, field: str, value: Optional[str]) -> str:
-    """Returns the value; ? if it is not known, - if there is none."""
+    """Returns the value, ? if it is unknown, or - if it is empty."""
     return "?" if field in node.unknown else value or "-"
 
 
 def name_cell(node: Node) -> str:
-    """Returns the node's name, marked where it is a guess: by epmd, or by the name of the host."""
+    """Returns the node's name, with a mark if it is a guess from epmd or from the host's name."""
     return f"{node.node} (guess)" if is_guessed(node) else node.node
 
 
@@ -75,7 +75,7 @@ def dyntrace_cell(node: Node) -> str:
 
 
 def consumers_cell(node: Node) -> str:
-    """Returns the number of enabled probes, and the users that record."""
+    """Returns the number of enabled probes, and the users who record the node."""
     if node.consumers is None:
         return "?" if node.unknown.keys() & {"library", "consumers"} else "-"
     count = len(node.consumers.usdt)

@@ -1,49 +1,49 @@
-"""`dyntrace profile`: which functions use the CPUs, by samples of a node's threads, with the process of each."""
+"""`dyntrace profile`: samples a node's threads to show which functions and processes use the CPUs."""
 import argparse
 import collections
 import contextlib
 import math
-import os
 import select
 import time
 from typing import Counter, Dict, Optional, Set, Tuple
 
-from dyntrace_command.bpftrace import Bpftrace, Names
-from dyntrace_command.children import Interrupted
-from dyntrace_command.code import Code
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, write_file
-from dyntrace_command.flames import TIMED, WRITERS, Taken
-from dyntrace_command.hottest import tables
-from dyntrace_command.layout import Layout, layout_of
-from dyntrace_command.node import Node, pick, untraced
-from dyntrace_command.samples import FRAMES_MOST, Path, Samples, paths
-from dyntrace_command.terminal import plural, print_table, say
-from dyntrace_command.tools import tool, tool_version
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.outputs import PROFILE_FILES, extension_of
+from dyntrace_command.common.terminal import plural, print_table, say
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.files import checked_output, write_file
+from dyntrace_command.host.tools import tool, tool_version
+from dyntrace_command.node.code import Code
+from dyntrace_command.node.node import Node, pick, untraced
+from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
+from dyntrace_command.profiling.profile_tables import tables
+from dyntrace_command.profiling.sample_paths import FRAMES_MOST, Path, Samples, paths
+from dyntrace_command.tracers.bpftrace import Bpftrace, Names
+from dyntrace_command.tracers.current_process import Layout, layout_of
 
-# Later versions of bpftrace have a mode that looks up no names.
+# bpftrace has a stack mode without symbol lookup from this version on.
 RAW_SINCE = (0, 21)
 
-# Seconds to wait for names after the last sample; and where another bpftrace has to start for them.
+# Seconds to wait for names after the last sample, and for a second bpftrace that gets them.
 NAMED_S, NEW_S = 5, 15
 
 
 def profile(options: argparse.Namespace) -> None:
-    """Samples for some seconds, then prints tables, or writes a file."""
+    """Samples for some seconds, then prints tables or writes a file."""
     node = pick(options.node)
     output = checked_output(options.output) if options.output else None
-    kind = os.path.splitext(output or "")[1]
+    kind = extension_of(output or "", PROFILE_FILES)
     with contextlib.closing(Code(node)) as code:
         layout, why = layout_of(node, code)
         samples, names = Samples(layout, kind == TIMED), Names()
         if layout is None:
-            say(f"dyntrace: {node.show()} is traced while it is sampled, which costs it throughput: {why}")
+            say(f"dyntrace: {node.show()} is traced while it is sampled, which reduces its throughput: {why}")
         seconds = sample(node, options, program(layout, code), samples, names)
         code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
     if code.why:
-        say(f"dyntrace: {node.show()} has no names of functions: {code.why}. So there are no stacks of Erlang: "
-            "each process has the function in which a scheduler took it up\n"
+        say(f"dyntrace: {node.show()} has no names of functions: {code.why}. There are no Erlang stacks: each "
+            "process has only the function in which a scheduler resumed it\n"
             f"  next: {code.step}")
     if seconds and not is_traced(samples, names):
         say(untraced(node, seconds).text)
@@ -64,26 +64,28 @@ def profile(options: argparse.Namespace) -> None:
 
 
 def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
-    """Returns the program, and the texts of its placeholders: it reads the node's memory, or the node is traced."""
+    """Returns the bpftrace program and the values of its placeholders. Without a layout, the node has to be traced."""
     mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
     words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
-    return ("named+memory+profile", {**words, **layout.words(code)}) if layout else ("names+traced+profile", words)
+    if layout:
+        return "dumped_names+untraced_samples+sample_counts", {**words, **layout.words(code)}
+    return "names+traced_samples+sample_counts", words
 
 
 def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,
            names: Names) -> int:
-    """Takes samples until the time is over, a Ctrl-C, or the end of the node; returns the seconds."""
+    """Takes samples until the time is over, Ctrl-C, or the end of the node; returns the seconds sampled."""
     wanted, taken = math.ceil(options.seconds), 0
-    # Those whose names are awaited at the end, when no more samples are taken; and until when.
+    # After the last sample: the processes whose names are awaited, and the deadline.
     busy: Optional[Set[str]] = None
     named_until = 0.0
     with Bpftrace(node, how[0], HERTZ=str(options.hz), **how[1]) as bpftrace, Interrupted() as interrupted:
         while not interrupted.happened.is_set():
             if not node.lives():
-                # What it has done until then comes within a second.
+                # Its last samples arrive within a second.
                 wanted = min(wanted, taken + 1)
             if taken >= wanted:
-                # A node that has no CPU to spare tells its names late.
+                # A busy node is late to emit names.
                 if busy is None:
                     busy, named_until = samples.busy(), time.monotonic() + NAMED_S
                 if samples.layout or names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
@@ -96,19 +98,19 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                 if line.fields == ["ready"]:
                     say(f"sampling {node.show()}: {plural(wanted, 'second')}, or until Ctrl-C")
     if samples.layout and busy is not None and not names.of.keys() >= busy and node.lives():
-        # A profile without some names is one, too.
+        # The profile is useful even if some names are missing.
         with contextlib.suppress(Failure):
             name_new(node, names)
     if not node.lives():
-        say(f"dyntrace: {node.show()} has ended meanwhile")
+        say(f"dyntrace: {node.show()} ended during the sampling")
     return taken
 
 
 def name_new(node: Node, names: Names) -> None:
-    """Learns the names of processes that are new, in a node that is not traced: each program that asks gets the names
-    of all."""
+    """Requests the names of new processes in a node that is not traced: each program that requests names gets all
+    names."""
     until = time.monotonic() + NEW_S
-    with Bpftrace(node, "named") as bpftrace, Interrupted() as interrupted:
+    with Bpftrace(node, "dumped_names") as bpftrace, Interrupted() as interrupted:
         while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
@@ -116,12 +118,12 @@ def name_new(node: Node, names: Names) -> None:
 
 
 def is_traced(samples: Samples, names: Names) -> bool:
-    """Returns whether the node has told anything. Samples come also of one that does not, without processes."""
+    """Returns whether the node has emitted events. Without them, there are samples, but they have no processes."""
     return bool(names.of) or any(sample.process for sample in samples.of)
 
 
 def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]":
-    """Returns the paths of a process, by its pid or its name; all if none is named."""
+    """Returns the paths of the process with this pid or name; all paths if `process` is empty."""
     if not process:
         return found
     return collections.Counter({path: count for path, count in found.items()

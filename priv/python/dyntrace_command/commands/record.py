@@ -1,21 +1,21 @@
-"""`dyntrace record`: nodes, with LTTng, into a folder or to a relay; or in memory, until a cause fires."""
+"""`dyntrace record`: records nodes with LTTng into a folder or to a relay, or in memory until a cause fires."""
 import argparse
 import os
 from typing import Optional, Sequence
 
-from dyntrace_command.detached import detach, ready
-from dyntrace_command.files import new_folder, numbered_folder
-from dyntrace_command.node import Node, check_traced, pick
-from dyntrace_command.recorder import When, keep_recording
-from dyntrace_command.recording import file_stem, record_nodes
-from dyntrace_command.session import Wanted
-from dyntrace_command.snapshots import MESSAGES
-from dyntrace_command.terminal import say
-from dyntrace_command.trees import remove_empty
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.files import new_folder, numbered_folder
+from dyntrace_command.host.trees import remove_empty
+from dyntrace_command.node.node import Node, check_traced, pick
+from dyntrace_command.recording.daemonize import detach, ready
+from dyntrace_command.recording.recorder import When, keep_recording
+from dyntrace_command.recording.recording import file_stem, record_nodes
+from dyntrace_command.recording.session import Wanted
+from dyntrace_command.recording.snapshots import MESSAGES
 
 
 def record(options: argparse.Namespace) -> None:
-    """Records, and prints the folder, which is removed if nothing was recorded."""
+    """Records and prints the folder. Removes the folder if nothing was recorded."""
     if options.when:
         record_when(options)
         return
@@ -31,11 +31,11 @@ def record(options: argparse.Namespace) -> None:
         print(folder)
     say(recorded.summary())
     if options.to:
-        say(f"it is on the collector: {options.to}")
+        say(f"the recording is on the collector: {options.to}")
 
 
 def record_when(options: argparse.Namespace) -> None:
-    """Keeps events in memory, and writes them at each cause."""
+    """Keeps events in memory, and writes a snapshot at each cause."""
     pipe = detach() if options.detach else None
     if options.detach and pipe is None:
         return
@@ -45,7 +45,7 @@ def record_when(options: argparse.Namespace) -> None:
 
     def begun() -> None:
         if pipe is not None:
-            say(f"in the background: process {os.getpid()}, which `kill {os.getpid()}` ends; its messages are in "
+            say(f"running in the background: process {os.getpid()}; `kill {os.getpid()}` ends it; its messages are in "
                 f"{os.path.join(folder, MESSAGES)}")
             ready(pipe, folder)
     keep_recording(chosen, wanted, When(options.when, options.at_most, options.keep), options.seconds, begun)
@@ -60,5 +60,5 @@ def chosen_nodes(options: argparse.Namespace) -> Sequence[Node]:
 
 
 def folder_for(output: Optional[str], chosen: Sequence[Node]) -> str:
-    """Makes the folder that `-o` names, or one that is named after nodes and time; returns its path."""
+    """Makes the folder of `-o`, or one named after the nodes and the time; returns its path."""
     return new_folder(output) if output else numbered_folder(f"dyntrace-{file_stem(chosen)}")

@@ -9,15 +9,15 @@ import socket
 import subprocess
 from typing import Dict, Sequence, Set, Union
 
-from dyntrace_command.address import RELAY_PORT
-from dyntrace_command.children import Interrupted
-from dyntrace_command.execution import LastOutput, end_with_parent, until
-from dyntrace_command.failures import Failure, user_name
-from dyntrace_command.files import NEEDED_AT_START, RESERVE, check_room, has_room, private_folder
-from dyntrace_command.process import listening
-from dyntrace_command.terminal import Progress, clean, last_lines, plural, say, size
-from dyntrace_command.tools import tool
-from dyntrace_command.trees import tree
+from dyntrace_command.common.failures import Failure, user_name
+from dyntrace_command.common.relay_address import RELAY_PORT
+from dyntrace_command.common.terminal import Progress, clean, last_lines, plural, say, size
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.execution import LastOutput, end_with_parent, until
+from dyntrace_command.host.files import NEEDED_AT_START, RESERVE, check_room, has_room, private_folder
+from dyntrace_command.host.process import listening
+from dyntrace_command.host.tools import tool
+from dyntrace_command.host.trees import tree
 
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
@@ -25,8 +25,8 @@ LOOPBACK: Dict[int, Address] = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddre
 
 
 def relay(options: argparse.Namespace) -> None:
-    """Receives into a folder per host."""
-    # Of the three ports, live readers take the last, on this host alone.
+    """Receives recordings into one folder per host."""
+    # The last of the three ports is for live readers, on this host only.
     address, ports = options.listen, range(options.port, options.port + 3)
     lttng_relayd = tool("lttng-relayd")
     folder = private_folder(options.output)
@@ -52,7 +52,7 @@ def relay(options: argparse.Namespace) -> None:
 # -- lttng-relayd ------------------------------------------------------------------------------------------------------
 
 class Relay:
-    """lttng-relayd, for the time of this command."""
+    """lttng-relayd, which ends with this command."""
 
     def __init__(self, path: str, folder: str, address: Address, ports: Sequence[int]) -> None:
         control, data, live = ports
@@ -71,7 +71,7 @@ class Relay:
         return last_lines(self.last.text())
 
     def stop(self) -> None:
-        """Ends it; it writes what it has received."""
+        """Ends it, after it has written what it received."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self.process.poll() is None:
                 self.process.send_signal(number)
@@ -86,14 +86,14 @@ class Relay:
 
 
 def listens(ports: Set[int]) -> bool:
-    """Returns whether some process listens on all of them; true if that can't be known."""
+    """Returns whether each of the ports has a listener, or True if that can't be determined."""
     with contextlib.suppress(OSError):
         return ports <= {one.port for one in listening()}
     return True
 
 
 def check_port(address: Address, port: int) -> None:
-    """Raises Failure if nobody can listen there: lttng-relayd itself ends with success then."""
+    """Raises Failure if the address can't be listened on: lttng-relayd would exit with status 0."""
     with socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -102,16 +102,16 @@ def check_port(address: Address, port: int) -> None:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise Failure("port_in_use", port=port, address=address, other=port + 10) from None
-            raise Failure("no_address", address=f"{address}, port {port},", why=error.strerror) from None
+            raise Failure("no_address", address=f"{address} (port {port})", why=error.strerror) from None
 
 
 def listening_url(address: Address, port: int) -> str:
-    """Returns the address as lttng-relayd takes it."""
+    """Returns the address in the syntax of lttng-relayd."""
     return f"tcp6://[{address}]:{port}" if address.version == 6 else f"tcp://{address}:{port}"
 
 
 def how_to_reach(address: Address, ports: Sequence[int]) -> str:
-    """Returns what to type on the other hosts."""
+    """Returns the instructions for the other hosts."""
     control, data, _ = ports
     shown = f"[{address}]" if address.version == 6 else str(address)
     suffix = "" if control == RELAY_PORT else f":{control}:{data}"
@@ -126,20 +126,20 @@ def how_to_reach(address: Address, ports: Sequence[int]) -> str:
                   f"  or there:                            ssh -N {through.format('-L')} {this_host}",
                   f"  then, on that host:                  dyntrace record --to {to}"]
     else:
-        lines += ["  whoever reaches this address can send: there is neither encryption nor a password",
+        lines += ["  any host that reaches this address can send: connections are neither encrypted nor authenticated",
                   f"  on each host:  dyntrace record --to {to}"]
     return "\n".join(lines)
 
 
-# -- What arrives ------------------------------------------------------------------------------------------------------
+# -- Arrivals ----------------------------------------------------------------------------------------------------------
 
 class Arrived:
-    """What has arrived until now: {HOST/RECORDING: bytes}"""
+    """The recordings that have arrived until now: {HOST/RECORDING: bytes}"""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         found: Dict[str, int] = {}
-        # The names come from other hosts.
+        # Other hosts choose the names.
         with contextlib.suppress(OSError), tree(folder, follows=True) as walk:
             for entry in walk:
                 host, _, rest = entry.path.partition("/")
@@ -149,19 +149,19 @@ class Arrived:
         self.sizes = dict(sorted(found.items()))
 
     def in_all(self) -> str:
-        """Returns the sums as a line."""
+        """Returns the totals as a line."""
         hosts = len({name.split("/")[0] for name in self.sizes})
         return f"{plural(len(self.sizes), 'recording')} of {plural(hosts, 'host')}, {size(sum(self.sizes.values()))}"
 
     def show(self) -> None:
-        """Prints all recordings, at the end."""
+        """Prints all recordings."""
         for name, count in self.sizes.items():
             print(f"{size(count):>9}  {clean(name)}")
         say(f"{self.in_all()}; next: `dyntrace view {self.folder}`" if self.sizes else "nothing has arrived")
 
 
 def show_arriving(seen: Arrived, progress: Progress) -> Arrived:
-    """Names each recording when it begins to arrive, and shows the sums; returns what has arrived."""
+    """Prints the name of each new recording, and the totals; returns what has arrived."""
     found = Arrived(seen.folder)
     for name in found.sizes.keys() - seen.sizes.keys():
         progress.end()

@@ -1,26 +1,26 @@
-"""`dyntrace report`: records for some seconds and makes a picture, with what the report finds."""
+"""`dyntrace report`: records for some seconds, prints the findings and writes a page."""
 import argparse
 import contextlib
 import os
 import time
 from typing import Iterator
 
-from dyntrace_command.children import temporary_folder
-from dyntrace_command.events import of_report
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import checked_output, new_file, new_folder
-from dyntrace_command.loading import loaded
-from dyntrace_command.mirror import mirrored
-from dyntrace_command.node import Node, check_traced
-from dyntrace_command.pictures import draw, findings, require_viewer
-from dyntrace_command.recording import file_stem, record_nodes
-from dyntrace_command.session import Wanted
-from dyntrace_command.terminal import say
+from dyntrace_command.common.events import of_report
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.children import temporary_folder
+from dyntrace_command.host.files import checked_output, new_file, new_folder
+from dyntrace_command.node.loading import loaded
+from dyntrace_command.node.node import Node, check_traced
+from dyntrace_command.recording.mirror import mirrored
+from dyntrace_command.recording.recording import file_stem, record_nodes
+from dyntrace_command.recording.rendering import draw, findings, require_viewer
+from dyntrace_command.recording.session import Wanted
 
 
 def report(options: argparse.Namespace) -> None:
-    """Makes a page, unless another kind of picture is named."""
-    # What is missing for the picture, or wrong with its place, is found before the recording.
+    """Records a node and writes the output file, by default a page."""
+    # Checks for the plugin and the output file before the recording, not after it.
     require_viewer("RECORDING")
     with loaded(options.node, options.load) as node, output_of(options, node) as output, \
             temporary_folder() as temporary:
@@ -28,11 +28,11 @@ def report(options: argparse.Namespace) -> None:
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
         if folder == output:
             os.rmdir(folder)
-            raise Failure("not_writable", folder=output, why="--keep names the same")
+            raise Failure("not_writable", folder=output, why="--keep names the same path")
         os.chmod(temporary, 0o711)
         is_alone = node.status.is_alone() is True
         if is_alone and not options.events:
-            say("no other node is connected: deliveries of messages are inferred (--events all records them)")
+            say("single node: message deliveries are inferred (use --events all to record them)")
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
         summary = record_nodes([node], wanted, options.seconds).summary()
         say(summary)
@@ -51,7 +51,7 @@ def report(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def output_of(options: argparse.Namespace, node: Node) -> Iterator[str]:
-    """Yields the absolute path of the file that is named, or of a page in the current folder; `-` as it is."""
+    """Yields the absolute path of the output file, by default of a page in the current folder. Yields `-` unchanged."""
     if options.output:
         yield checked_output(options.output)
         return

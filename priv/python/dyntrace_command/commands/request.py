@@ -1,34 +1,34 @@
-"""`dyntrace request`: one request through processes, as a timeline.
+"""`dyntrace request`: follows one request through processes, as a timeline.
 
-With a token of seq_trace what it shows is exact, since the token travels with the messages. Without one the request is
-inferred, from the call of a function (inference.py).
+With a seq_trace token the timeline is exact, because the token travels with the messages. Without one, the request is
+inferred from the call of a function (request_inference.py).
 """
 import argparse
 import select
 import time
 from typing import Callable, Dict, List, NamedTuple
 
-from dyntrace_command.bpftrace import Bpftrace, Names, begins_with, text
-from dyntrace_command.children import Interrupted
-from dyntrace_command.failures import Failure
-from dyntrace_command.inference import Request, inferred
-from dyntrace_command.node import Node, pick
-from dyntrace_command.terminal import say
-from dyntrace_command.timeline import Step, from_its_begin, show_timeline, step_of, whole_texts
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.node.node import Node, pick
+from dyntrace_command.recording.request_inference import Request, inferred
+from dyntrace_command.recording.request_timeline import Step, from_its_begin, show_timeline, step_of, whole_texts
+from dyntrace_command.tracers.bpftrace import Bpftrace, Names, begins_with, text
 
-# Seconds without a message, after which a request has ended; until those of other CPUs have come, too; and its events,
-# after which it is shown as it is, as a label that is used again and again has no end. Those that may belong to it.
+# A request has ended after QUIET_S seconds without a message. Events of other CPUs arrive within SETTLED_S. A label
+# that is reused has no end, so a request is shown after STEPS_MOST events. Its steps are among TAKEN_MOST events.
 QUIET_S = 2
 SETTLED_S = 0.5
 STEPS_MOST = 400
-# bpftrace takes seconds to attach on a busy host, and the program five more at most until it is ready.
+# bpftrace takes seconds to attach on a busy host, and the program up to five more until it is ready.
 READY_S = 30
 TAKEN_MOST = 10 * STEPS_MOST
 
 
 class Awaited(NamedTuple):
-    """The request that is waited for: its program with the words, how it is found among the steps, its name for people,
-    the failure if none comes."""
+    """The request to wait for: the bpftrace program with its placeholders, a function that finds the request among the
+    steps, a description, and the failure if there is none."""
     program: str
     words: Dict[str, str]
     found: Callable[[List[Step]], Request]
@@ -38,18 +38,18 @@ class Awaited(NamedTuple):
 
 
 def awaited(options: argparse.Namespace) -> Awaited:
-    """Returns what the arguments ask for."""
+    """Returns the request that the arguments select."""
     if options.next:
         module, name = options.next.split(":", 1)
-        return Awaited("names+next", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
+        return Awaited("names+candidate_messages", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
                        f"a call of {options.next}", "no_call",
                        {"function": options.next, "module": module, "name": name})
-    return Awaited("names+label", {"LABEL": text(options.label)}, exact, f"messages with the label {options.label}",
-                   "no_request", {"label": options.label})
+    return Awaited("names+token_messages", {"LABEL": text(options.label)}, exact,
+                   f"messages with the label {options.label}", "no_request", {"label": options.label})
 
 
 def exact(steps: List[Step]) -> Request:
-    """Returns the request of a token: all steps that have come. Nothing tells that it is over."""
+    """Returns the request with a token: all steps so far. No event marks its end."""
     return Request(from_its_begin(whole_texts(steps)), has_returned=True)
 
 
@@ -65,7 +65,7 @@ def request(options: argparse.Namespace) -> None:
         raise Failure(wanted.key, **wanted.values, seconds=f"{time.monotonic() - began:.0f}")
     print(show_timeline(steps, names, inferred=options.next is not None))
     if len(steps) == STEPS_MOST:
-        say(f"dyntrace: these are its first {STEPS_MOST} events")
+        say(f"dyntrace: only the first {STEPS_MOST} events of the request are shown")
 
 
 def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[Step]:
@@ -91,13 +91,13 @@ def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[S
             if len(found.steps) >= STEPS_MOST:
                 break
     if bpftrace.lost:
-        say(f"dyntrace: bpftrace has lost {bpftrace.lost} events: some may be of this request")
+        say(f"dyntrace: bpftrace has lost {bpftrace.lost} events; some may belong to this request")
     return found.steps[:STEPS_MOST]
 
 
 def patience(found: Request, names: Names, seconds: float) -> float:
-    """Returns for how many seconds it is waited for another step of the request. Its names may come after it: the node
-    tells them when it begins to follow."""
+    """Returns how many seconds to wait for another step of the request, or for its names, which the node emits when it
+    begins to follow."""
     if not found.steps:
         return seconds
     if not found.has_returned:

@@ -1,7 +1,7 @@
-"""`dyntrace run`: a shipped bpftrace script, or one's own, on a node.
+"""`dyntrace run`: runs a bpftrace script on a node.
 
-Scripts come from this package's installation or by a path that the user names: never from beside a node's library,
-since a container does not choose what root runs.
+Scripts come from this package's installation or from a path that the user names, never from the folder of a node's
+library: a container must not choose what root runs.
 """
 import argparse
 import glob
@@ -13,25 +13,23 @@ import sys
 import time
 from typing import Callable, Dict, List, Optional, Set
 
-from dyntrace_command.bpftrace import (NO_SYMBOLS, ROW, Messages, condition_of, end_bpftrace, help_text, place_in_row,
-                                       quiet_option, require_bpftrace)
-from dyntrace_command.bpftrace_script import MOST, Unsure, limited, lookup
-from dyntrace_command.children import Interrupted
-from dyntrace_command.failures import Failure
-from dyntrace_command.node import PROVIDER, Node, pick, status_now
-from dyntrace_command.terminal import clean, say
-from dyntrace_command.tools import own_data
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import clean, say
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.tools import own_data
+from dyntrace_command.node.node import Node, pick, status_now
+from dyntrace_command.tracers.bpftrace import (NO_SYMBOLS, ROW, Messages, condition_of, end_bpftrace, help_text,
+                                               place_in_row, quiet_option, require_bpftrace)
+from dyntrace_command.tracers.bpftrace_script import MOST, Unsure, limited, lookup
 
-# bpftrace takes seconds to attach. Where other consumers have enabled the same probes, nothing tells that it has.
+# bpftrace takes seconds to attach. If other consumers have enabled the same probes, its attachment can't be observed.
 ATTACHED_S = 10
-# Between two looks at what the node says of itself.
+# Seconds between two reads of the node's status.
 LOOK_S = 0.5
-# A probe that each library has that tells names.
-INSTEAD = "dump_start"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the script, or lists the scripts; returns bpftrace's own exit status."""
+    """Runs the script, or lists the scripts; returns bpftrace's exit status."""
     if options.script is None:
         list_scripts()
         return 0
@@ -40,11 +38,11 @@ def run(options: argparse.Namespace) -> int:
     node = pick(options.node)
     library, text = node.handle(), text_of(script)
     end = with_place(text, options.arguments, node)
-    program = program_for(script, text, condition_of(node), node)
+    program = program_for(script, text, condition_of(node))
     check_symbols(script, text, bpftrace)
     say(clean(f"dyntrace: {script} on {node.show()}: the library {node.outside()}" +
               (f", arguments {' '.join(map(shlex.quote, end))}" if end else "") +
-              "; each of its blocks has a condition for this process"))
+              "; each block is limited to this process"))
     sys.stdout.flush()
     before = node.probes()
     messages = Messages()
@@ -61,35 +59,29 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text_of(script: str) -> str:
-    """Returns the text of a script, up to one character more than a script may have; invalid UTF-8 is replaced."""
+    """Returns the text of a script, cut one character beyond the limit; replaces invalid UTF-8."""
     with open(script, encoding="utf-8", errors="replace", newline="") as file:
         return file.read(MOST + 1).replace("\r\n", "\n")
 
 
-def program_for(script: str, text: str, condition: str, node: Node) -> str:
-    """Returns the text of a script that runs only where the condition is true. An earlier library has no probes that
-    ask for names, and bpftrace since 0.23 fails for a probe that is not there: another probe of names takes its
-    place."""
+def program_for(script: str, text: str, condition: str) -> str:
+    """Returns the text of the script with the condition on its blocks."""
     try:
-        program = limited(text, condition)
+        return limited(text, condition)
     except Unsure as error:
         raise Failure("unsure_script", script=script, why=error) from error
-    names = node.probes()
-    if names and not any(name.startswith(f"{PROVIDER}:{ROW}") for name in names):
-        program = re.sub(rf":{ROW}(\$?[0-9]+)?", f":{INSTEAD}", program, flags=re.ASCII)
-    return program
 
 
 def check_symbols(script: str, text: str, bpftrace: str) -> None:
-    """Raises Failure if bpftrace would look up names of functions for the script, in files that the node chooses."""
+    """Raises Failure if bpftrace would look up function names for the script, in files that the node chooses."""
     why = lookup(text)
     if why and NO_SYMBOLS not in help_text(bpftrace):
         raise Failure("symbols", script=script, why=why)
 
 
 def with_place(text: str, arguments: List[str], node: Node) -> List[str]:
-    """Returns the arguments of a script after the library. One that asks for names has `dump_wanted$2`: its next
-    argument is the number of a probe that is free, unless the user has given that one, too."""
+    """Returns the arguments of a script after the library. A script that requests names has `dump_wanted$2`: unless the
+    user gave that argument, it is the number of a free probe."""
     found = re.search(rf":{ROW}\$([2-9])\b", text, re.ASCII)
     if not found or len(arguments) != int(found.group(1)) - 2:
         return arguments
@@ -97,8 +89,8 @@ def with_place(text: str, arguments: List[str], node: Node) -> List[str]:
 
 
 def watch(node: Node) -> Callable[[], bool]:
-    """Returns a function that tells whether the node has ended. Meanwhile it says what the node can't trace for the
-    script: as soon as the node says it, and once."""
+    """Returns a function that returns whether the node has ended. The function also prints, once, each event that the
+    node can't trace for the script."""
     said: Set[str] = set()
     looked = time.monotonic()
 
@@ -116,7 +108,7 @@ def watch(node: Node) -> Callable[[], bool]:
 
 def wait_for(process: "subprocess.Popen[bytes]", interrupted: Interrupted, seconds: Optional[float],
              is_done: Callable[[], bool]) -> None:
-    """Waits until the process ends, a Ctrl-C, the end of the time, or `is_done`."""
+    """Waits until the process ends, until Ctrl-C, until the time is over, or until `is_done`."""
     end = time.monotonic() + seconds if seconds else None
     while process.poll() is None and not interrupted.happened.is_set() and not is_done() \
             and (end is None or time.monotonic() < end):
@@ -147,7 +139,7 @@ def first_line(path: str) -> str:
 
 
 def find_script(name: str) -> str:
-    """Returns the path of a shipped script, or of a file, whose name has a /."""
+    """Returns the path of a shipped script, or of a file if the name has a /."""
     if "/" in name:
         if os.path.isfile(name):
             return name

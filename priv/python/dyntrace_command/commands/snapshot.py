@@ -1,4 +1,4 @@
-"""`dyntrace snapshot`: all flight recorders of this host, and of others by ssh, write what they have now."""
+"""`dyntrace snapshot`: collects a snapshot from each flight recorder of this host, and of others by ssh."""
 import argparse
 import os
 import re
@@ -8,26 +8,26 @@ import tarfile
 import time
 from typing import Dict, List, Sequence, Tuple
 
-from dyntrace_command.archive import Counted, Packer
-from dyntrace_command.children import Interrupted, temporary_folder
-from dyntrace_command.failures import Failure
-from dyntrace_command.files import NEEDED_AT_START, check_room, private_folder
-from dyntrace_command.hosts import Collected, Host
-from dyntrace_command.lttng import Lttng, daemons_here
-from dyntrace_command.session import flight_recorders
-from dyntrace_command.snapshots import is_recorded_into, snapshots
-from dyntrace_command.terminal import clean, first_of, print_table, say, size
-from dyntrace_command.tools import own_program, tool
-from dyntrace_command.trees import folder_size
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import clean, first_of, print_table, say, size
+from dyntrace_command.host.children import Interrupted, temporary_folder
+from dyntrace_command.host.files import NEEDED_AT_START, check_room, private_folder
+from dyntrace_command.host.tools import own_program, tool
+from dyntrace_command.host.trees import folder_size, remove_empty
+from dyntrace_command.recording.archive import Allowance, Packer
+from dyntrace_command.recording.hosts import Collected, Host
+from dyntrace_command.recording.session import flight_recorders
+from dyntrace_command.recording.snapshots import is_recorded_into, snapshots
+from dyntrace_command.tracers.lttng import Lttng, daemons_here
 
 ARGUMENTS = ["snapshot", "-o", "-"]
 
-# Of a cause, in the list, and of a session's name in the tar.
+# The maximum lengths of a cause's text in the list, and of a session's name in the tar archive.
 TEXT_MOST, NAME_MOST = 80, 60
 
 
 def snapshot(options: argparse.Namespace) -> None:
-    """Collects into a folder per host; with `-o -`, sends those of this host to standard output."""
+    """Collects into one folder per host; with `-o -`, writes those of this host to standard output."""
     if options.list:
         show_list(options.output)
     elif options.output == "-":
@@ -37,22 +37,22 @@ def snapshot(options: argparse.Namespace) -> None:
 
 
 def show_list(folder: str) -> None:
-    """Prints what a recorder has written by itself, the oldest first, and whether it still runs."""
+    """Prints the snapshots of a recorder with causes, the oldest first, and whether it still runs."""
     if not os.path.isdir(folder):
         raise Failure("no_snapshot_folder", folder=folder)
     rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(folder_size(one.path)),
              os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one in snapshots(folder)]
     print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
-    who = "a recorder" if is_recorded_into(folder) else "no recorder runs that"
+    who = "a recorder" if is_recorded_into(folder) else "no recorder"
     say(f"{who} writes into {os.path.abspath(folder)}")
 
 
 def collect(options: argparse.Namespace) -> None:
-    """Collects from all hosts at once. A collector need not have nodes of its own."""
+    """Collects from all hosts at once. This host need not have nodes."""
     own = Host(socket.gethostname(), own_program() + ARGUMENTS, is_optional=bool(options.hosts))
     others = [Host(name, [*options.ssh, name, "dyntrace", *ARGUMENTS], name == own.name and own.is_optional)
               for name in options.hosts]
-    # Each once. This one's name may be given, too: it is asked by ssh then.
+    # Each host once. If this host's name is given, it is reached by ssh, too.
     hosts = {host.name: host for host in [own, *others]}
     folder = private_folder(options.output or "dyntrace-snapshot-" + time.strftime("%Y%m%d-%H%M%S"))
     if os.listdir(folder):
@@ -68,13 +68,13 @@ def collect(options: argparse.Namespace) -> None:
         for one in collected:
             one.join()
     if not options.hosts and collected[0].failure:
-        os.rmdir(folder)
+        remove_empty(folder)
         raise collected[0].failure
     for one in collected:
         say(one.show())
     failed = [one.host.name for one in collected if one.failure and not one.is_skipped]
     if all(one.failure for one in collected):
-        os.rmdir(folder)
+        remove_empty(folder)
         raise Failure("no_snapshots", hosts=", ".join(failed) or "any host")
     print(folder)
     if failed:
@@ -82,15 +82,15 @@ def collect(options: argparse.Namespace) -> None:
 
 
 def send() -> None:
-    """Lets all flight recorders of this host write now, and packs their files to standard output as a tar. If one
-    of them fails, or its user has changed the files, those of the others are packed."""
+    """Takes a snapshot of each flight recorder of this host, and writes the files to standard output as a tar archive.
+    If one recorder fails, or its user has changed the files, the others are still packed."""
     tool("lttng")
     if sys.stdout.isatty():
         raise Failure("terminal")
     recorders = [(daemon, name) for daemon in daemons_here() for name in flight_recorders(daemon)]
     if not recorders:
         raise Failure("no_recorder")
-    # The command of a collector kills this one at its Ctrl-C.
+    # A collector kills this command when it gets Ctrl-C.
     with temporary_folder() as temporary:
         os.chmod(temporary, 0o711)
         folders, failures = written(recorders, temporary)
@@ -103,7 +103,7 @@ def send() -> None:
 
 
 def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dict[str, str], List[Failure]]:
-    """Lets the recorders write, each into a folder; returns {folder: session} and the failures."""
+    """Takes a snapshot of each recorder into a folder; returns {folder: session} and the failures."""
     folders: Dict[str, str] = {}
     failures = []
     for number, (daemon, name) in enumerate(recorders):
@@ -120,8 +120,8 @@ def written(recorders: Sequence[Tuple[Lttng, str]], temporary: str) -> Tuple[Dic
 
 
 def pack_all(tar: tarfile.TarFile, folders: Dict[str, str]) -> None:
-    """Packs the folders. What a small one leaves of its share is for the larger ones after it."""
-    most = Counted()
+    """Packs the folders, the smallest first. Larger folders get the unused shares of smaller ones."""
+    most = Allowance()
     for number, folder in enumerate(sorted(folders, key=folder_size)):
         share = most.share_of(len(folders) - number)
         packer = Packer(tar, os.path.basename(folder), share)

@@ -1,31 +1,31 @@
-"""`dyntrace top`: the busiest processes of a node, live, each second."""
+"""`dyntrace top`: shows the busiest processes of a node live, each second."""
 import argparse
 import select
 import time
 from typing import Dict, Type
 
-from dyntrace_command.bpftrace import Bpftrace
-from dyntrace_command.children import Interrupted
-from dyntrace_command.counted import Counted
-from dyntrace_command.failures import Failure
-from dyntrace_command.frames import Frames
-from dyntrace_command.node import pick, untraced
-from dyntrace_command.recording import PATIENCE
-from dyntrace_command.sampled import Sampled
-from dyntrace_command.terminal import Screen
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import Screen
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.node.node import pick, untraced
+from dyntrace_command.recording.recording import PATIENCE
+from dyntrace_command.top.frames import Frames
+from dyntrace_command.top.from_events import Counted
+from dyntrace_command.top.from_samples import Sampled
+from dyntrace_command.tracers.bpftrace import Bpftrace
 
 # By --exact.
 KINDS: Dict[bool, Type[Frames]] = {False: Sampled, True: Counted}
 
 
 def top(options: argparse.Namespace) -> None:
-    """Shows frames until q, Ctrl-C or the end of the time."""
+    """Shows frames until q, Ctrl-C, or until the time is over."""
     node = pick(options.node)
     kind = KINDS[options.exact]
     with Bpftrace(node, kind.program, **kind.words) as bpftrace, Interrupted() as interrupted, \
             Screen(options.rows, kind.help) as screen:
         frames = kind(node, options.sort)
-        # From the first frame on: bpftrace takes seconds to attach.
+        # The time starts with the first frame: bpftrace takes seconds to attach.
         end = None
         while not interrupted.happened.is_set() and (end is None or time.monotonic() < end):
             if end is None and options.seconds and frames.count:

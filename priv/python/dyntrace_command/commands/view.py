@@ -1,16 +1,16 @@
-"""`dyntrace view`: one picture of recordings."""
+"""`dyntrace view`: converts recordings to one report, page or trace."""
 import argparse
 from typing import Optional
 from urllib.parse import quote
 
-from dyntrace_command.examined import examine
-from dyntrace_command.files import checked_output
-from dyntrace_command.mirror import Mirror, mirrored
-from dyntrace_command.pictures import draw
-from dyntrace_command.snapshots import snapshot_at
-from dyntrace_command.terminal import clean, say
+from dyntrace_command.common.terminal import clean, say
+from dyntrace_command.host.files import checked_output
+from dyntrace_command.recording.mirror import Mirror, mirrored
+from dyntrace_command.recording.recording_contents import examine
+from dyntrace_command.recording.rendering import draw
+from dyntrace_command.recording.snapshots import snapshot_at
 
-# Of the moment of a cause, in the page's address.
+# Seconds around a cause in the page's address.
 BEFORE_S, AFTER_S = 0.5, 0.1
 
 
@@ -20,7 +20,7 @@ def view(options: argparse.Namespace) -> None:
     with mirrored(options.folders) as mirror:
         for text in mirror.remarks:
             say(text)
-        tell_causes(options, mirror, output)
+        show_causes(options, mirror, output)
         clocks = {} if options.clock_correction else {"clocks": "recorded"}
         for text in draw(mirror, output, {**clocks, **options.params}):
             say(text)
@@ -28,9 +28,9 @@ def view(options: argparse.Namespace) -> None:
         print(output)
 
 
-def tell_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str]) -> None:
-    """Begins with the moments of the snapshots' causes: above the report, as the title of a page and the address that
-    opens it there, else as a message."""
+def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str]) -> None:
+    """Shows the causes of snapshots with their times: above the report, as the title of a page and an address that
+    opens it there, or as a message."""
     causes = [one for one in map(snapshot_at, options.folders) if one]
     if not causes:
         return
@@ -46,5 +46,5 @@ def tell_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[st
     if str(output).endswith(".html"):
         options.params = {"title": clean(causes[0].show())[:200], **options.params}
         if after is not None:
-            say(f"the page opens at that moment: file://{quote(str(output))}#t={max(0, after - BEFORE_S):.3f},"
+            say(f"to open the page at that time: file://{quote(str(output))}#t={max(0, after - BEFORE_S):.3f},"
                 f"{after + AFTER_S:.3f}")

@@ -4,39 +4,35 @@
 
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
-#include "model/parts/held.h"
-#include "model/parts/messages/early.h"
+#include "model/parts/held_events.h"
+#include "model/parts/messages/early_deliveries.h"
 #include "model/parts/messages/in_flight.h"
 #include "model/parts/messages/tokens.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 struct deliveries {
     bool have_receives; /* message_receive or message_delivery is recorded */
-    bool have_senders;  /* message_delivery of processes is */
-    bool have_tokens;   /* seq_trace_receive is */
-    /* The last message_receive while there was no message_delivery yet. */
+    bool have_senders;  /* message_delivery to processes is recorded */
+    bool have_tokens;   /* seq_trace_receive is recorded */
+    /* The last message_receive before the first message_delivery. */
     struct process *last_to;
-    guint last_hash;
+    unsigned last_hash;
     int64_t last_time;
 };
 
-static struct deliveries *deliveries_of(const struct node *node) {
-    return node->of[DT_PART_DELIVERIES];
-}
+/* -- Matching ----------------------------------------------------------------------- */
 
-/* -- Which message it is ------------------------------------------------------------ */
-
-static struct message *find(const struct list *list, const struct delivery *d, bool is_far) {
+static struct message *find(const struct list *list, const struct delivery *d, bool is_remote) {
     struct dt_wanted wanted = {.from = d->from ? &d->from->seen : NULL,
                                .node = d->node,
                                .key = d->text,
-                               .is_far = is_far,
+                               .is_remote = is_remote,
                                .time = d->time};
-    char key[DT_FAR_KEY];
+    char key[DT_REMOTE_KEY];
 
-    if (is_far) {
-        dt_far_key(d->text, key);
+    if (is_remote) {
+        dt_remote_key(d->text, key);
         wanted.key = key;
     }
     return dt_message_list_find(list, &wanted);
@@ -46,14 +42,15 @@ static bool is_from_here(const struct delivery *d) {
     return d->from && d->from->node == d->to->node;
 }
 
-/* Of this node first, unless it is known to be from another one. */
+/* Searches messages of this node first, unless the sender is known to be in another node. */
 static struct message *find_any(const struct list *list, const struct delivery *d) {
     struct message *m = d->node ? NULL : find(list, d, false);
 
     return m || is_from_here(d) ? m : find(list, d, true);
 }
 
-/* Signals between two processes stay in order, so what the same sender sent before is lost. */
+/* Signals between two processes stay in order, so the deliveries of earlier messages of this sender
+   were lost. */
 static void drop_earlier(const struct list *list, const struct message *m) {
     struct message *earlier;
 
@@ -61,11 +58,11 @@ static void drop_earlier(const struct list *list, const struct message *m) {
         dt_in_flight_drop(earlier);
 }
 
-/* The message that is delivered; NULL. */
+/* The message that is delivered; NULL if unknown. */
 static struct message *find_delivered(struct node *node, const struct delivery *d) {
     struct message *m = find_any(dt_in_flight_to(d->to), d);
 
-    /* Sent to a name: now it is known whose. */
+    /* It was sent to a name, whose process is now known. */
     if (!m && (d->from || d->node))
         m = find_any(dt_in_flight_unaddressed(node), d);
     if (m)
@@ -85,30 +82,30 @@ static void deliver_unmatched(struct node *node, const struct delivery *d) {
 static void delivered(struct node *node, const struct delivery *d) {
     bool is_timer = *d->timer && !d->node;
     struct message *m = is_timer ? NULL : find_delivered(node, d);
-    struct delivery told = *d;
+    struct delivery matched = *d;
 
     dt_in_flight_delivered(node);
     if (!m) {
-        DT_MOMENT(node->world, arrived, d->to);
+        DT_RUN_HOOKS(node->world, arrived, d->to);
         if (d->node)
             dt_early_add(node, d);
         else
             deliver_unmatched(node, d);
         return;
     }
-    if (m->is_far)
-        DT_MOMENT(node->world, arrived, d->to);
-    if (m->is_far && m->token && d->how != DT_MATCHED_TOKEN) {
+    if (m->is_remote)
+        DT_RUN_HOOKS(node->world, arrived, d->to);
+    if (m->is_remote && m->token && d->how != DT_MATCHED_TOKEN) {
         dt_in_flight_arrive(m, d);
         return;
     }
-    if (m->is_far && d->how == DT_MATCHED_SENDER)
-        told.how = DT_MATCHED_ORDER;
+    if (m->is_remote && d->how == DT_MATCHED_SENDER)
+        matched.how = DT_MATCHED_ORDER;
     dt_in_flight_take_out(m);
-    dt_message_deliver(node, m, &told);
+    dt_message_deliver(node, m, &matched);
 }
 
-/* What a port gets tells who calls it: {<0.90.0>,{command,Data}}. */
+/* A message to a port names the calling process: {<0.90.0>,{command,Data}}. */
 static struct process *caller_of_port(struct node *node, const char *text) {
     char pid[64];
 
@@ -117,18 +114,18 @@ static struct process *caller_of_port(struct node *node, const char *text) {
     return dt_process_of(node, pid);
 }
 
-/* No message_delivery came. */
+/* A message_receive without a message_delivery. */
 static void received_alone(struct process *p, const struct held *held) {
-    struct deliveries *all = deliveries_of(p->node);
+    struct deliveries *all = p->node->deliveries;
     struct delivery d = {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
     struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
 
     if (caller && !find(dt_in_flight_to(p), &d, false))
         d.from = caller;
-    /* The end of a `receive ... after`, unless somebody has sent this. */
+    /* The end of a `receive ... after`, unless a process has sent this text. */
     if (strcmp(d.text, "timeout") == 0 && !find_any(dt_in_flight_to(p), &d)) {
-        DT_MOMENT(p->node->world, timed_out, p);
+        DT_RUN_HOOKS(p->node->world, timed_out, p);
         return;
     }
     delivered(p->node, &d);
@@ -137,10 +134,10 @@ static void received_alone(struct process *p, const struct held *held) {
     all->last_time = d.time;
 }
 
-/* One comes. A session that is read while it records may have got the event later than others. */
+/* Also sets `has_deliveries`, because a live session may have enabled this event after others. */
 static void are_recorded(struct node *node) {
     node->seen.has_deliveries = true;
-    deliveries_of(node)->have_receives = true;
+    node->deliveries->have_receives = true;
 }
 
 void dt_message_receive(struct node *node, const struct dt_recorded *event) {
@@ -151,12 +148,13 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
     if (!p || p->has_exited)
         return;
     dt_hold(p, event->time, e->message, "", received_alone);
-    if (p->seen.kind == DT_PORT || !deliveries_of(node)->have_senders)
+    if (p->seen.kind == DT_PORT || !node->deliveries->have_senders)
         dt_release(p);
 }
 
-/* The first one comes when its message_receive has been told; a port's receives are never held. */
-static bool is_told(const struct deliveries *all, const struct delivery *d) {
+/* Whether the message_receive of this delivery has already been reported: that of the first
+   message_delivery is not held, and those of ports never are. */
+static bool is_reported(const struct deliveries *all, const struct delivery *d) {
     bool is_held = all->have_senders && d->to->seen.kind != DT_PORT;
 
     return !is_held && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
@@ -165,7 +163,7 @@ static bool is_told(const struct deliveries *all, const struct delivery *d) {
 
 void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
     const struct dt_message_delivery *e = &event->fields.message_delivery;
-    struct deliveries *all = deliveries_of(node);
+    struct deliveries *all = node->deliveries;
     struct delivery d = {.to = dt_process_of(node, e->to),
                          .from = dt_process_of(node, e->from),
                          .node = *e->from || !*e->node ? NULL : dt_peer_named(node, e->node),
@@ -173,23 +171,24 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
                          .timer = *e->from ? "" : e->node,
                          .time = event->time,
                          .how = DT_MATCHED_SENDER};
-    bool has_been_told = d.to && is_told(all, &d);
+    bool was_reported = d.to && is_reported(all, &d);
 
     are_recorded(node);
     if (!d.to || d.to->seen.kind != DT_PORT)
         all->have_senders = true;
-    if (!d.to || d.to->has_exited || has_been_told)
+    if (!d.to || d.to->has_exited || was_reported)
         return;
     if (!dt_unhold(d.to, d.text, received_alone, &d.time))
         dt_release(d.to);
     /* The end of a `receive ... after`; a timer whose message is this atom looks the same. */
     if (strcmp(d.timer, "clock_service") == 0 && strcmp(d.text, "timeout") == 0)
-        DT_MOMENT(node->world, timed_out, d.to);
+        DT_RUN_HOOKS(node->world, timed_out, d.to);
     else
         delivered(node, &d);
 }
 
-void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *e) {
+void dt_seq_trace_receive(struct node *node, const struct dt_recorded *event) {
+    const struct dt_seq_trace_receive *e = &event->fields.seq_trace_receive;
     struct process *from = dt_process_anywhere(node, e->from);
     const struct token *token = dt_token_find(node, from, e->label, e->current);
     struct delivery d = {.to = dt_process_of(node, e->to),
@@ -200,13 +199,13 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
                          .time = node->world->now,
                          .how = DT_MATCHED_TOKEN};
 
-    deliveries_of(node)->have_tokens = true;
+    node->deliveries->have_tokens = true;
     if (!d.to || d.to->has_exited)
         return;
     dt_release(d.to);
     if (!token) {
-        /* It was sent before the recording; its delivery was told, if deliveries are recorded. */
-        if (!deliveries_of(node)->have_receives)
+        /* It was sent before the recording. If deliveries are recorded, this one was reported. */
+        if (!node->deliveries->have_receives)
             delivered(node, &d);
     } else if (token->message) {
         struct message *m = token->message;
@@ -220,25 +219,26 @@ void dt_seq_trace_receive(struct node *node, const struct dt_seq_trace_receive *
 
 /* -- Without deliveries ------------------------------------------------------------- */
 
-/* How many messages wait for their tokens: all are passed whenever the receiver begins or stops to
-   run. */
+/* The maximum number of messages per receiver that wait for their tokens, because each start and
+   stop of the receiver iterates over them. */
 enum { AWAITED_MAX = 100 };
 
-/* What comes from another node is on its way for an unknown time: only a token can tell more of it,
-   and nothing waits behind it. Of this node, too, a token is exact. */
-void dt_deliveries_infer(struct process *to) {
-    const struct deliveries *all = deliveries_of(to->node);
+/* The latency of a message from another node is unknown: only a token shows its delivery, so a
+   message without token is dropped. A token is also exact for messages of this node. */
+void dt_deliveries_infer(struct process *to, bool runs) {
+    const struct deliveries *all = to->node->deliveries;
     const struct delivery d = {.to = to, .time = to->node->world->now, .how = DT_MATCHED_RAN};
     struct message *m, *next;
     unsigned awaited = 0;
 
-    if (to->node->seen.has_deliveries || !to->of[DT_PART_IN_FLIGHT])
+    (void)runs;
+    if (to->node->seen.has_deliveries || !to->in_flight)
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {
         next = m->next;
-        if (m->token && (m->is_far || all->have_tokens) && awaited++ < AWAITED_MAX)
+        if (m->token && (m->is_remote || all->have_tokens) && awaited++ < AWAITED_MAX)
             continue;
-        if (m->is_far) {
+        if (m->is_remote) {
             dt_in_flight_drop(m);
             continue;
         }
@@ -251,9 +251,9 @@ void dt_deliveries_infer(struct process *to) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_deliveries_new(struct node *node) {
-    node->of[DT_PART_DELIVERIES] = g_new0(struct deliveries, 1);
+    node->deliveries = g_new0(struct deliveries, 1);
 }
 
 void dt_deliveries_free(struct node *node) {
-    g_free(deliveries_of(node));
+    g_free(node->deliveries);
 }

@@ -1,9 +1,7 @@
 #include "model/parts/messages/in_flight.h"
 
-#include "model/parts/messages/mailbox.h"
-
-/* While nothing has been delivered in this node: neither deliveries nor runs of receivers may be
-   recorded. */
+/* The limit of messages in flight before the first delivery in this node: possibly neither
+   deliveries nor scheduling are recorded. */
 enum { WITHOUT_DELIVERIES = 10000 };
 
 /* Of a node. */
@@ -11,29 +9,30 @@ struct in_flight {
     struct message *oldest, *youngest;
     struct list unaddressed;
     unsigned count;
-    bool are_delivered; /* some were */
+    bool are_delivered; /* a message has been delivered */
 };
 
-static struct in_flight *all_of(const struct node *node) {
-    return node->of[DT_PART_IN_FLIGHT];
-}
-
 struct list *dt_in_flight_to(struct process *p) {
-    if (!p->of[DT_PART_IN_FLIGHT])
-        p->of[DT_PART_IN_FLIGHT] = g_new0(struct list, 1);
-    return p->of[DT_PART_IN_FLIGHT];
+    if (!p->in_flight)
+        p->in_flight = g_new0(struct list, 1);
+    return p->in_flight;
 }
 
 struct list *dt_in_flight_unaddressed(const struct node *node) {
-    return &all_of(node)->unaddressed;
+    return &node->in_flight->unaddressed;
 }
 
 struct message *dt_in_flight_youngest(const struct node *node) {
-    return all_of(node)->youngest;
+    return node->in_flight->youngest;
 }
 
 void dt_in_flight_delivered(struct node *node) {
-    all_of(node)->are_delivered = true;
+    node->in_flight->are_delivered = true;
+}
+
+void dt_mailbox_changed(struct process *p, int by) {
+    p->seen.mailbox += by;
+    DT_EMIT(p->node->world, mailbox, &p->seen, p->node->world->now);
 }
 
 static struct list *list_of(struct message *m) {
@@ -41,7 +40,7 @@ static struct list *list_of(struct message *m) {
 }
 
 void dt_in_flight_add(struct message *m) {
-    struct in_flight *all = all_of(m->home);
+    struct in_flight *all = m->home->in_flight;
 
     m->older = all->youngest;
     *(m->older ? &m->older->younger : &all->oldest) = m;
@@ -51,7 +50,7 @@ void dt_in_flight_add(struct message *m) {
 }
 
 void dt_in_flight_take_out(struct message *m) {
-    struct in_flight *all = all_of(m->home);
+    struct in_flight *all = m->home->in_flight;
 
     *(m->older ? &m->older->younger : &all->oldest) = m->younger;
     *(m->younger ? &m->younger->older : &all->youngest) = m->older;
@@ -81,12 +80,12 @@ void dt_in_flight_arrive(struct message *m, const struct delivery *d) {
     dt_message_address(m, d->to);
     if (was_unaddressed)
         dt_mailbox_changed(d->to, 1);
-    dt_message_tell(d->to->node, m, !was_unaddressed);
+    dt_message_emit(d->to->node, m, !was_unaddressed);
 }
 
-/* The oldest, until there are at most `most`. */
+/* Drops the oldest messages until there are at most `most`. */
 static void drop_oldest(struct node *node, unsigned most) {
-    const struct in_flight *all = all_of(node);
+    const struct in_flight *all = node->in_flight;
     struct message *m = all->oldest, *younger;
 
     for (; m && all->count > most; m = younger) {
@@ -101,13 +100,13 @@ void dt_in_flight_drop_all(struct node *node) {
 
 void dt_in_flight_make_room(struct node *node) {
     drop_oldest(node,
-                (all_of(node)->are_delivered ? DT_MESSAGES_IN_FLIGHT : WITHOUT_DELIVERIES) - 1);
+                (node->in_flight->are_delivered ? DT_MESSAGES_IN_FLIGHT : WITHOUT_DELIVERIES) - 1);
 }
 
 void dt_in_flight_new(struct node *node) {
-    node->of[DT_PART_IN_FLIGHT] = g_new0(struct in_flight, 1);
+    node->in_flight = g_new0(struct in_flight, 1);
 }
 
 void dt_in_flight_free(struct node *node) {
-    g_free(all_of(node));
+    g_free(node->in_flight);
 }

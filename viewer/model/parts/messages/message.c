@@ -3,31 +3,31 @@
 #include <string.h>
 
 #include "model/entities/processes.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
-/* Those of links and monitors have the reason of an exit. */
+/* Messages of links and monitors contain an exit reason. */
 static bool has_reason(const char *text) {
     return g_str_has_prefix(text, "{'EXIT',") || g_str_has_prefix(text, "{'DOWN',");
 }
 
 struct message *dt_message_new(struct node *home, struct node *sender_node, struct process *from,
                                struct process *to, const char *text) {
-    bool is_far = sender_node != home;
+    bool is_remote = sender_node != home;
     size_t size = strlen(text) + 1;
-    struct message *m = g_malloc0(sizeof *m + size + (is_far ? DT_FAR_KEY : 0));
+    struct message *m = g_malloc0(sizeof *m + size + (is_remote ? DT_REMOTE_KEY : 0));
 
     memcpy(m->text, text, size);
     m->key = m->text;
-    if (is_far) {
-        dt_far_key(text, m->text + size);
+    if (is_remote) {
+        dt_remote_key(text, m->text + size);
         m->key = m->text + size;
     }
     m->hash = g_str_hash(m->key);
-    m->is_far = is_far;
-    m->sender_node = is_far ? sender_node : NULL;
+    m->is_remote = is_remote;
+    m->sender_node = is_remote ? sender_node : NULL;
     m->home = home;
     m->arrived = DT_NO_VALUE;
-    m->seen = (struct dt_message){.number = ++home->world->numbers[DT_PART_IN_FLIGHT],
+    m->seen = (struct dt_message){.number = ++home->world->messages,
                                   .from = from ? &from->seen : NULL,
                                   .to = to ? &to->seen : NULL,
                                   .to_text = "",
@@ -50,7 +50,7 @@ void dt_message_end(struct node *node, struct message *m) {
 
     if (m->token)
         m->token->message = NULL;
-    DT_TELL(node->world, message_gone, &m->seen);
+    DT_EMIT(node->world, message_gone, &m->seen);
     g_free(m->label);
     g_free(m->to_text);
     g_free(m->shown);
@@ -68,10 +68,10 @@ void dt_message_address(struct message *m, struct process *to) {
     dt_process_ref(to);
 }
 
-void dt_message_tell(struct node *node, const struct message *m, bool is_addressed) {
-    DT_MOMENT(node->world, delivered, m->is_far ? m->sender_node : node,
-              (struct process *)m->seen.from, dt_receiver(m), m->text,
-              is_addressed && m->seen.sent != DT_NO_VALUE);
+void dt_message_emit(struct node *node, const struct message *m, bool is_addressed) {
+    DT_RUN_HOOKS(node->world, delivered, m->is_remote ? m->sender_node : node,
+                 (struct process *)m->seen.from, dt_receiver(m), m->text,
+                 is_addressed && m->seen.sent != DT_NO_VALUE);
 }
 
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d) {
@@ -80,8 +80,8 @@ void dt_message_deliver(struct node *node, struct message *m, const struct deliv
     dt_message_address(m, d->to);
     m->seen.delivered = d->time;
     m->seen.matched = d->how;
-    DT_TELL(node->world, delivered, &m->seen);
+    DT_EMIT(node->world, delivered, &m->seen);
     if (m->arrived == DT_NO_VALUE)
-        dt_message_tell(node, m, is_addressed);
+        dt_message_emit(node, m, is_addressed);
     dt_message_end(node, m);
 }

@@ -1,10 +1,9 @@
 /* A message, from its send to its delivery. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGE_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_MESSAGE_H
+#pragma once
 
 #include "model/entities/process.h"
 
-/* What the messages of a chain of a list's index have in common: list.h. */
+/* The common properties of the messages in a chain of a list's index: message_list.h. */
 enum dt_chain {
     DT_SAME_TEXT,
     DT_SAME_SENDER,
@@ -22,24 +21,24 @@ struct message {
         struct message *next, *previous;
         struct message *last; /* of the chain, in its first message */
     } chain[DT_CHAINS];
-    /* By this it is found: its text or, of a message between nodes, what is equal of it in both. */
+    /* The search key: its text or, for a message between nodes, its dt_remote_key. */
     const char *key;
-    guint hash;               /* of the key */
-    bool is_far;              /* sent by another node */
-    struct node *sender_node; /* of a far one */
-    struct node *home;        /* among whose messages it is: the receiver's, as far as known */
-    int64_t arrived;          /* delivered then, but not told as that yet; DT_NO_VALUE */
-    bool by_seq_trace;        /* its seq_trace_send has come, its message_send not yet */
+    unsigned hash;            /* of the key */
+    bool is_remote;           /* sent by another node */
+    struct node *sender_node; /* of a remote one */
+    struct node *home;        /* the node it belongs to: the receiver's, if known */
+    int64_t arrived;          /* time of a delivery that is not yet reported; DT_NO_VALUE */
+    bool by_seq_trace;        /* had its seq_trace_send, but not yet its message_send */
     struct token *token;
     char *label, *to_text;
-    char *shown; /* its text as sinks show it, if that is not the recorded one */
+    char *shown; /* its text as reported to sinks, if that differs from the recorded one */
     char text[];
 };
 
-/* Its sequential trace token, from seq_trace_send to seq_trace_receive, which may be the second
-   event of its delivery. */
+/* The sequential trace token of a message, from seq_trace_send to seq_trace_receive, which may be
+   the second event of the delivery. */
 struct token {
-    uint64_t serial, from; /* the sender's number: each process counts for itself */
+    uint64_t serial, from; /* `from` is the sender's number: each process has its own counter */
     char *label;
     struct message *message; /* NULL once it is delivered */
     GList *link;
@@ -47,7 +46,7 @@ struct token {
 
 struct delivery {
     struct process *to, *from; /* `from` is NULL if unknown */
-    struct node *node;         /* of the sender, if it is another one that is recorded; else NULL */
+    struct node *node;         /* the sender's, if that is another recorded node; else NULL */
     const char *text, *timer;
     int64_t time;
     enum dt_matched how;
@@ -56,18 +55,16 @@ struct delivery {
 /* `from` and `to` are NULL if unknown. */
 struct message *dt_message_new(struct node *home, struct node *sender_node, struct process *from,
                                struct process *to, const char *text);
-/* Who gets it, unless that is known. */
+/* Sets the receiver, unless it is already known. */
 void dt_message_address(struct message *m, struct process *to);
-/* Tells it as delivered, and as gone. */
+/* Reports it as delivered, and as gone. */
 void dt_message_deliver(struct node *node, struct message *m, const struct delivery *d);
-/* That its text has reached the receiver: it is as the sender's node wrote it. `is_addressed`: the
-   receiver was known when it was sent. */
-void dt_message_tell(struct node *node, const struct message *m, bool is_addressed);
-/* Tells it as gone. */
+/* Announces its delivery to the other parts, with the text in the form of the sender's node.
+   `is_addressed`: the receiver was known when it was sent. */
+void dt_message_emit(struct node *node, const struct message *m, bool is_addressed);
+/* Reports it as gone, and frees it. */
 void dt_message_end(struct node *node, struct message *m);
 
 static inline struct process *dt_receiver(const struct message *m) {
     return (struct process *)m->seen.to;
 }
-
-#endif

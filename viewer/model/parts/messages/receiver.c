@@ -1,14 +1,14 @@
 #include "model/parts/messages/receiver.h"
 
-#include "model/entities/names.h"
+#include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/parts/server_calls/server_calls.h"
-#include "shared/far.h"
+#include "shared/remote_ids.h"
 
 static void find_named(struct receiver *found, const char *name) {
     found->process = dt_process_named(found->home, name);
-    found->is_dead = !found->process && dt_name_is_nobodys(found->home, name);
+    found->is_dead = !found->process && dt_name_is_free(found->home, name);
 }
 
 /* {shop,'b@host'} */
@@ -16,7 +16,7 @@ static void find_in_node(struct receiver *found, const char *text) {
     struct node *home;
     char *name, *node;
 
-    if (!dt_far_name(text, &name, &node))
+    if (!dt_remote_name(text, &name, &node))
         return;
     home = dt_peer_named(found->home, node);
     if (home) {

@@ -1,6 +1,5 @@
-/* Who gets a message, and in which node, by the text by which the sender names it. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_RECEIVER_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_RECEIVER_H
+/* Finds the receiver of a message, and its node, from the text that the sender uses for it. */
+#pragma once
 
 #include "model/entities/process.h"
 
@@ -11,5 +10,3 @@ struct receiver {
 };
 
 struct receiver dt_receiver_of(struct node *sender_node, const char *text);
-
-#endif

@@ -5,27 +5,23 @@
 enum { TOKENS_MAX = 10000 };
 
 struct tokens {
-    GHashTable *all; /* struct token, by itself */
+    GHashTable *all; /* set of struct token */
     GQueue by_age;
 };
 
-static struct tokens *tokens_of(const struct node *node) {
-    return node->of[DT_PART_TOKENS];
-}
-
-static guint hash_token(gconstpointer data) {
+static unsigned hash_token(const void *data) {
     const struct token *token = data;
 
-    return g_str_hash(token->label) ^ (guint)token->serial ^ (guint)token->from << 16;
+    return g_str_hash(token->label) ^ (unsigned)token->serial ^ (unsigned)token->from << 16;
 }
 
-static gboolean equal_tokens(gconstpointer a, gconstpointer b) {
+static gboolean equal_tokens(const void *a, const void *b) {
     const struct token *x = a, *y = b;
 
     return x->serial == y->serial && x->from == y->from && strcmp(x->label, y->label) == 0;
 }
 
-static void free_token(gpointer data) {
+static void free_token(void *data) {
     struct token *token = data;
 
     if (token->message)
@@ -40,7 +36,7 @@ static void remove_token(struct tokens *all, struct token *token) {
 }
 
 void dt_token_add(struct message *m, const char *label, uint64_t serial) {
-    struct tokens *all = tokens_of(m->home);
+    struct tokens *all = m->home->tokens;
     struct token *token = g_new0(struct token, 1), *former;
 
     token->serial = serial;
@@ -49,7 +45,7 @@ void dt_token_add(struct message *m, const char *label, uint64_t serial) {
     token->message = m;
     m->token = token;
     m->seen.label = m->label = g_strdup(label);
-    /* A counter may start anew: the later one is meant. */
+    /* A counter may restart: the later token replaces the earlier one. */
     former = g_hash_table_lookup(all->all, token);
     if (former)
         remove_token(all, former);
@@ -65,17 +61,17 @@ struct token *dt_token_find(const struct node *node, const struct process *from,
     struct token wanted = {
         .serial = serial, .from = from ? from->seen.number : 0, .label = (char *)label};
 
-    return g_hash_table_lookup(tokens_of(node)->all, &wanted);
+    return g_hash_table_lookup(node->tokens->all, &wanted);
 }
 
 void dt_tokens_new(struct node *node) {
-    struct tokens *all = node->of[DT_PART_TOKENS] = g_new0(struct tokens, 1);
+    struct tokens *all = node->tokens = g_new0(struct tokens, 1);
 
     all->all = g_hash_table_new_full(hash_token, equal_tokens, free_token, NULL);
 }
 
 void dt_tokens_free(struct node *node) {
-    g_queue_clear(&tokens_of(node)->by_age);
-    g_hash_table_destroy(tokens_of(node)->all);
-    g_free(tokens_of(node));
+    g_queue_clear(&node->tokens->by_age);
+    g_hash_table_destroy(node->tokens->all);
+    g_free(node->tokens);
 }

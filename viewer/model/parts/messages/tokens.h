@@ -1,16 +1,13 @@
 /* The sequential trace tokens of a node's messages. */
-#ifndef DT_VIEWER_MODEL_PARTS_MESSAGES_TOKENS_H
-#define DT_VIEWER_MODEL_PARTS_MESSAGES_TOKENS_H
+#pragma once
 
 #include "model/parts/messages/message.h"
 
-/* The message has a token with this label and serial. */
+/* Gives the message a token with this label and serial. */
 void dt_token_add(struct message *m, const char *label, uint64_t serial);
-/* NULL if it is not known. `from` may be NULL. */
+/* Returns NULL if there is no such token. `from` may be NULL. */
 struct token *dt_token_find(const struct node *node, const struct process *from, const char *label,
                             uint64_t serial);
 
 void dt_tokens_new(struct node *node);
 void dt_tokens_free(struct node *node);
-
-#endif

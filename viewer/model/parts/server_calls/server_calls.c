@@ -1,13 +1,13 @@
 /*
- * Calls of gen_server and its kin:
+ * Calls of gen_server and similar behaviours:
  *
  *     {'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.3>]},Request}   or {<0.90.0>,#Ref<0.1.2.3>}
  *     {[alias|#Ref<0.1.2.3>],Reply}                            or {#Ref<0.1.2.3>,Reply}
  *     {'DOWN',#Ref<0.1.2.3>,process,<0.91.0>,noproc}
  *
- * The reference, which is also the caller's alias, is that of one call. A call is pending from its
- * request to its end, in a table by that reference: that of the caller's node, if it is recorded,
- * in which the reference begins with 0.
+ * The reference, which is also an alias of the caller, identifies the call. A call is pending from
+ * its request to its end. Pending calls are in a table by reference: the table of the caller's
+ * node, if that node is recorded, where the node number of the reference is 0.
  */
 #include "model/parts/server_calls/server_calls.h"
 
@@ -16,32 +16,32 @@
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/parts/scheduling.h"
-#include "model/parts/server_calls/gen.h"
-#include "shared/far.h"
+#include "model/parts/server_calls/gen_messages.h"
+#include "shared/remote_ids.h"
 #include "shared/texts.h"
 
 enum {
-    /* Requests without a reply may stay pending for ever: the oldest leave. */
+    /* Requests without a reply could stay pending forever, so the oldest are dropped. */
     PENDING_MAX = 100000,
-    /* A reason may be cut. */
+    /* Only a prefix of the request is compared, because a reason may be truncated. */
     COMPARED_OF_REQUEST = 24,
-    /* Who is preempted there looks as if it waited, for less. So does a timeout of 0. */
+    /* Shorter gaps may be preemption or a timeout of 0, not waiting. */
     SHORTEST_WAIT_NS = 500 * 1000,
 };
 
-/* What its caller did next. */
+/* What the caller did after the request. */
 enum next {
     NEXT_UNKNOWN,
-    NEXT_WENT_ON, /* gen_server:send_request/2 */
-    NEXT_WAITED,  /* and then went on */
+    NEXT_WENT_ON, /* continued without waiting: gen_server:send_request/2 */
+    NEXT_WAITED,  /* waited, and then continued */
 };
 
 struct server_call {
     struct dt_server_call seen;
-    struct node *node; /* in whose table it is */
+    struct node *node; /* the node whose table has it */
     uint64_t number;
     char *reference, *request;
-    bool is_alias; /* its reference */
+    bool is_alias; /* the reference is an alias */
     enum next next;
     GList *link, *of_caller, *of_server;
 };
@@ -50,39 +50,31 @@ struct server_call {
 struct server_calls {
     GHashTable *pending; /* reference -> call */
     GQueue by_age;       /* oldest first */
-    int64_t lost;        /* events were, up to then */
+    int64_t lost;        /* events were lost up to this time */
 };
 
-/* Of a process: pending ones, oldest first. */
+/* Of a process: its pending calls as a server and as a caller, oldest first. */
 struct calling {
     GQueue of_others, by_itself;
-    int64_t serves_since; /* when it began with those of others; DT_NO_VALUE if it has not */
-    /* The call for whose reply it has waited, NULL; when it first stopped for that; when it began
-       to run then, DT_NO_VALUE if it has not. */
+    int64_t serves_since; /* when it began to work on those of others; DT_NO_VALUE if it has not */
+    /* As a caller: the call whose reply it waits for, NULL if none; when it first stopped to wait;
+       when it last started running again, DT_NO_VALUE if it has not. */
     struct server_call *awaited;
     int64_t waits_since, woken;
-    /* As a server: where it stopped when it had replied to all, NULL if unknown; whether it has and
-       runs on; when it last stopped to wait for requests. */
+    /* As a server: the function in which it stopped after it had replied to all callers, NULL if
+       unknown; whether it has replied since it last stopped; when it last stopped to wait for
+       requests. */
     const char *idles_in;
     bool has_replied;
     int64_t idled;
 };
 
-static struct server_calls *calls_in(const struct node *node) {
-    return node->of[DT_PART_SERVER_CALLS];
-}
-
-/* NULL before its first call. */
-static struct calling *calling(const struct process *p) {
-    return p->of[DT_PART_SERVER_CALLS];
-}
-
 static struct calling *has_calls(struct process *p) {
-    if (!calling(p)) {
-        p->of[DT_PART_SERVER_CALLS] = g_new0(struct calling, 1);
-        calling(p)->idled = DT_NO_VALUE;
+    if (!p->calling) {
+        p->calling = g_new0(struct calling, 1);
+        p->calling->idled = DT_NO_VALUE;
     }
-    return calling(p);
+    return p->calling;
 }
 
 /* -- Pending calls ------------------------------------------------------------------ */
@@ -99,13 +91,13 @@ static void end_call_at(struct server_call *call, enum dt_outcome outcome, const
     call->seen.outcome = outcome;
     call->seen.reply = reply;
     call->seen.ended = time;
-    DT_TELL(node->world, server_call, &call->seen);
-    g_hash_table_remove(calls_in(node)->pending, call->reference);
-    g_queue_delete_link(&calls_in(node)->by_age, call->link);
-    if (calling(caller)->awaited == call)
-        calling(caller)->awaited = NULL;
-    g_queue_delete_link(&calling(caller)->by_itself, call->of_caller);
-    g_queue_delete_link(&calling(server)->of_others, call->of_server);
+    DT_EMIT(node->world, server_call, &call->seen);
+    g_hash_table_remove(node->server_calls->pending, call->reference);
+    g_queue_delete_link(&node->server_calls->by_age, call->link);
+    if (caller->calling->awaited == call)
+        caller->calling->awaited = NULL;
+    g_queue_delete_link(&caller->calling->by_itself, call->of_caller);
+    g_queue_delete_link(&server->calling->of_others, call->of_server);
     g_free(call->reference);
     g_free(call->request);
     g_free(call);
@@ -122,20 +114,21 @@ static GList *append(GQueue *queue, struct server_call *call) {
     return queue->tail;
 }
 
-/* The node in whose table a reference is, and its text there, to be freed by g_free. */
+/* The node whose table has a reference, and the text of the reference there, to be freed by g_free.
+ */
 static struct node *table_of(struct node *node, const char *reference, char **there) {
     struct node *home = dt_home(node, reference);
 
     if (!home)
         home = node;
-    *there = home == node ? g_strdup(reference) : dt_far_at_home(reference);
+    *there = home == node ? g_strdup(reference) : dt_remote_at_home(reference);
     return home;
 }
 
 static struct server_call *pending(struct node *node, const char *reference) {
     char *there;
     const struct node *home = table_of(node, reference, &there);
-    struct server_call *call = g_hash_table_lookup(calls_in(home)->pending, there);
+    struct server_call *call = g_hash_table_lookup(home->server_calls->pending, there);
 
     g_free(there);
     return call;
@@ -152,8 +145,8 @@ static void begin_call(struct node *node, const struct dt_gen_request *request,
         return;
     call = g_new0(struct server_call, 1);
     call->node = table_of(node, request->reference, &call->reference);
-    all = calls_in(call->node);
-    call->number = ++node->world->numbers[DT_PART_SERVER_CALLS];
+    all = call->node->server_calls;
+    call->number = ++node->world->server_calls;
     call->request = dt_gen_inner(request->term);
     call->is_alias = request->is_alias;
     call->seen = (struct dt_server_call){.caller = &caller->seen,
@@ -185,29 +178,30 @@ struct process *dt_alias(struct node *node, const char *text) {
 
 /* -- Without deliveries ------------------------------------------------------------- */
 
-/* Where `gen` waits for replies. */
+/* The function in which `gen` waits for replies. */
 static const char waits_in[] = "gen:do_call/4";
 
-/* A process that is traced runs at each message, unless it is seen to be suspended. One that had
-   made itself sensitive is never told of again; one that does so later still seems to run. */
+/* A traced process runs at each message, unless a sample shows that it is suspended. A process that
+   was already sensitive has no events; one that becomes sensitive later still seems to run. */
 static bool has_run_since(const struct process *p, int64_t time) {
     return p->seen.state == DT_STATE_WAITING ||
            (p->seen.state != DT_STATE_UNKNOWN && p->seen.since > time);
 }
 
-/* Not that of another node, nor of a process that is not traced, as one that is sensitive. Nor if
-   the server waits for requests again: what it has told to reply may be a timer. */
+/* Whether a reply would have been recorded. It would not if the server is in another node or is
+   not traced, for example because it is sensitive. That is unknown if the server waits for requests
+   again, because it may have left the reply to a timer. */
 static bool is_reply_seen(const struct server_call *call) {
     const struct process *server = live(call->seen.server);
 
     return call->is_alias && server->seen.kind == DT_PROCESS &&
            server->seen.node == call->seen.caller->node &&
            (*dt_started_in(server) || *dt_stopped_in(server)) &&
-           has_run_since(server, call->seen.began) && calling(server)->idled < call->seen.began &&
-           call->seen.began > MAX(calls_in(server->node)->lost, server->node->unsure);
+           has_run_since(server, call->seen.began) && server->calling->idled < call->seen.began &&
+           call->seen.began > MAX(server->node->server_calls->lost, server->node->unsure);
 }
 
-/* It no longer waits. Returns the call whose reply it has waited for; NULL. */
+/* It no longer waits. Returns the call whose reply it was waiting for; NULL if none. */
 static struct server_call *leave(struct calling *calls) {
     struct server_call *call = g_steal_pointer(&calls->awaited);
 
@@ -216,11 +210,11 @@ static struct server_call *leave(struct calling *calls) {
     return call;
 }
 
-/* A caller that has waited, was woken there and now does something else has no reply to expect. Nor
-   does `gen` wait for one of the earlier calls next: it may be gen_event:sync_notify/2 or
+/* A caller that waited, was woken and now does something else no longer expects a reply. If `gen`
+   waits again, it does not wait for an earlier call: it may be in gen_event:sync_notify/2 or
    sys:get_state/1. */
 static void gone_on(const struct process *p) {
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
     struct server_call *call = leave(calls), *last;
 
     if (call && calls->woken != DT_NO_VALUE &&
@@ -232,17 +226,17 @@ static void gone_on(const struct process *p) {
         last->next = NEXT_WENT_ON;
 }
 
-/* The loops of OTP's behaviours and of those that follow them, also hibernated; other servers are
-   seen to have replied to all. */
+/* Whether it waits for requests: in the loop of a behaviour, possibly hibernated, or in the
+   function in which it stopped earlier when it had replied to all callers. */
 static bool idles(const struct process *p) {
     const char *in = dt_stopped_in(p);
 
     return g_str_has_prefix(in, "gen_") || g_str_has_prefix(in, "proc_lib:") ||
-           (calling(p)->idles_in && strcmp(in, calling(p)->idles_in) == 0);
+           (p->calling->idles_in && strcmp(in, p->calling->idles_in) == 0);
 }
 
 static void stopped(struct process *p) {
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
     struct server_call *last = g_queue_peek_tail(&calls->by_itself);
 
     if (p->seen.state != DT_STATE_WAITING)
@@ -266,39 +260,42 @@ static void stopped(struct process *p) {
 /* -- Messages ----------------------------------------------------------------------- */
 
 /* A server takes requests one by one: this one after its last reply or, if it was idle, when it ran
-   next. A delivery that is inferred may be later: a server that runs on has taken it unseen. */
+   next. An inferred delivery may be too late, because a server that keeps running takes requests
+   without an event. */
 static int64_t taken(const struct server_call *call) {
     const struct process *server = live(call->seen.server);
-    bool is_told = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
-    int64_t received = is_told ? call->seen.delivered : call->seen.began;
+    bool is_reported = server->node->seen.has_deliveries && call->seen.delivered != DT_NO_VALUE;
+    int64_t received = is_reported ? call->seen.delivered : call->seen.began;
 
-    if (!dt_runs(server->seen.state) || calling(server)->serves_since == DT_NO_VALUE)
+    if (!dt_runs(server->seen.state) || server->calling->serves_since == DT_NO_VALUE)
         return DT_NO_VALUE;
-    return MAX(calling(server)->serves_since, received);
+    return MAX(server->calling->serves_since, received);
 }
 
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
     char key[DT_REFERENCE];
     struct server_call *call;
+    struct calling *serving;
     bool is_alias;
     char *term;
 
     if (!dt_skip(&text, "{") || !dt_gen_tag(&text, key, &is_alias) || !dt_skip(&text, ",") ||
         !(call = pending(node, key)) || call->seen.caller != &to->seen)
         return false;
+    serving = live(call->seen.server)->calling;
     if (from && call->seen.server == &from->seen) {
         call->seen.taken = taken(call);
-        calling(from)->has_replied = true;
+        serving->has_replied = true;
     }
-    calling(live(call->seen.server))->serves_since = node->world->now;
+    serving->serves_since = node->world->now;
     term = dt_gen_inner(text);
     end_call(call, DT_OUTCOME_REPLY, term);
     g_free(term);
     return true;
 }
 
-/* Where no deliveries are recorded, nothing else tells that nobody is there. A request that another
-   server forwards is still that one's. */
+/* If deliveries are not recorded, no later event shows that the server has exited. A request that
+   another server forwards still belongs to the call of that server. */
 static void called(struct node *node, const struct dt_gen_request *request,
                    struct process *server) {
     struct server_call *call;
@@ -313,7 +310,7 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
                           const char *text) {
     struct dt_gen_request request;
 
-    if (from && calling(from))
+    if (from && from->calling)
         gone_on(from);
     if (!to || *text != '{')
         return;
@@ -323,9 +320,10 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
         reply(node, from, to, text);
 }
 
-/* A call of which the send was told, and that is not pending, has ended: its server was late. */
+/* If the send of a request was reported, but the call is not pending, the call has already ended,
+   and the server is late. */
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
-                               const char *text, bool is_told) {
+                               const char *text, bool is_reported) {
     struct server_call *call;
     struct dt_gen_request request;
     char key[DT_REFERENCE];
@@ -334,7 +332,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
         return;
     if (dt_gen_request(text, &request)) {
         call = pending(node, request.reference);
-        if (!call && !is_told)
+        if (!call && !is_reported)
             begin_call(node, &request, to, true);
         else if (call && call->seen.server == &to->seen && call->seen.delivered == DT_NO_VALUE)
             call->seen.delivered = node->world->now;
@@ -350,7 +348,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
 /* -- Scheduling ----------------------------------------------------------------------- */
 
 static void began_to_run(struct process *p) {
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
 
     calls->woken = p->node->world->now;
     if (strcmp(dt_started_in(p), waits_in) != 0)
@@ -360,13 +358,13 @@ static void began_to_run(struct process *p) {
 }
 
 void dt_server_calls_scheduled(struct process *p, bool runs) {
-    if (calling(p))
+    if (p->calling)
         (runs ? began_to_run : stopped)(p);
 }
 
 /* -- Ends without a message --------------------------------------------------------- */
 
-/* The oldest call with this process; NULL. */
+/* The oldest call with this process; NULL if none. */
 static struct server_call *oldest_with(struct calling *calls) {
     struct server_call *own = g_queue_peek_head(&calls->by_itself);
     struct server_call *other = g_queue_peek_head(&calls->of_others);
@@ -374,7 +372,8 @@ static struct server_call *oldest_with(struct calling *calls) {
     return !own || (other && other->number < own->number) ? other : own;
 }
 
-/* By a link, a process exits with the reason of another one, which names the call of that. */
+/* Whether the reason names this call. A process that exits because of a link has the reason of the
+   linked process, which names a call of that process. */
 static bool is_in(const struct server_call *call, const char *reason) {
     char start[COMPARED_OF_REQUEST];
 
@@ -390,7 +389,7 @@ static bool is_of_reason(const struct server_call *call, const struct calling *c
 
 void dt_server_calls_exited(struct process *p, const char *reason) {
     enum dt_outcome outcome = dt_gen_outcome(reason);
-    struct calling *calls = calling(p);
+    struct calling *calls = p->calling;
     struct server_call *call;
 
     while (calls && (call = oldest_with(calls))) {
@@ -401,9 +400,9 @@ void dt_server_calls_exited(struct process *p, const char *reason) {
     }
 }
 
-/* Where no scheduling is recorded, any `receive` may be that of `gen`. */
+/* If scheduling is not recorded, any `receive` may be that of `gen`. */
 void dt_server_calls_timed_out(struct process *p) {
-    struct server_call *last = calling(p) ? g_queue_peek_tail(&calling(p)->by_itself) : NULL;
+    struct server_call *last = p->calling ? g_queue_peek_tail(&p->calling->by_itself) : NULL;
     const char *in = dt_started_in(p);
 
     if (last && (!*in || strcmp(in, waits_in) == 0))
@@ -413,7 +412,7 @@ void dt_server_calls_timed_out(struct process *p) {
 /* -- Begin and end ------------------------------------------------------------------ */
 
 void dt_server_calls_new(struct node *node) {
-    struct server_calls *all = node->of[DT_PART_SERVER_CALLS] = g_new0(struct server_calls, 1);
+    struct server_calls *all = node->server_calls = g_new0(struct server_calls, 1);
 
     all->pending = g_hash_table_new(g_str_hash, g_str_equal);
     all->lost = DT_NO_VALUE;
@@ -421,17 +420,17 @@ void dt_server_calls_new(struct node *node) {
 
 void dt_server_calls_lost(struct node *node, int64_t begin) {
     (void)begin;
-    calls_in(node)->lost = node->world->now;
+    node->server_calls->lost = node->world->now;
 }
 
 void dt_server_calls_end(struct node *node) {
     struct server_call *call;
 
-    while ((call = g_queue_peek_head(&calls_in(node)->by_age)))
+    while ((call = g_queue_peek_head(&node->server_calls->by_age)))
         end_call(call, DT_OUTCOME_UNKNOWN, "");
 }
 
 void dt_server_calls_free(struct node *node) {
-    g_hash_table_destroy(calls_in(node)->pending);
-    g_free(calls_in(node));
+    g_hash_table_destroy(node->server_calls->pending);
+    g_free(node->server_calls);
 }

@@ -1,10 +1,9 @@
-/* Calls of gen_server and its kin, from request to reply. */
-#ifndef DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
-#define DT_VIEWER_MODEL_PARTS_SERVER_CALLS_SERVER_CALLS_H
+/* Calls of gen_server and similar behaviours, from request to reply. */
+#pragma once
 
 #include "model/entities/process.h"
 
-/* The process whose alias this is, as far as a call is pending that uses it; NULL. */
+/* The process of an alias that a pending call uses; NULL if unknown. */
 struct process *dt_alias(struct node *node, const char *text);
 
 void dt_server_calls_new(struct node *node);
@@ -17,6 +16,4 @@ void dt_server_calls_timed_out(struct process *process);
 void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
                           const char *text);
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
-                               const char *text, bool is_told);
-
-#endif
+                               const char *text, bool is_reported);

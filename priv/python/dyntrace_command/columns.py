@@ -1,7 +1,0 @@
-"""The columns of `dyntrace top`: their titles."""
-
-# By samples: the fields of sampled.Process.
-SAMPLED = {"reductions": "REDS", "queue": "QUEUE", "memory": "MEMORY", "growth": "GROWTH"}
-
-# By events: the maps of programs/counted.bt.
-COUNTED = {"run": "RUN US", "io": "IO US", "sent": "SENT", "received": "RECEIVED", "gc": "GC US", "gcs": "GCS"}

@@ -1,0 +1,32 @@
+"""The LTTng events of each group. Generated from c_src/catalogue/probes.def by `make docs`."""
+from typing import Dict, List
+
+GROUPS: Dict[str, List[str]] = {
+    "names": ["process_identity", "port_identity", "node_identity", "dump_start", "dump_end", "withheld"],
+    "lives": ["process_spawn", "process_link", "process_exit", "process_register"],
+    "scheduling": ["process_scheduled"],
+    "port_scheduling": ["port_scheduled"],
+    "messages": ["message_send", "message_delivery"],
+    "sends": ["message_send"],
+    "receives": ["message_receive"],
+    "calls": ["function_call", "function_return", "function_exception", "function_arguments", "function_value",
+        "function_reason"],
+    "files": ["file_call", "file_return"],
+    "gc": ["gc_minor_start", "gc_minor_end", "gc_major_start", "gc_major_end"],
+    "ports": ["port_open", "port_exit", "port_link"],
+    "drivers": ["org_erlang_otp:driver_init", "org_erlang_otp:driver_start", "org_erlang_otp:driver_output",
+        "org_erlang_otp:driver_outputv", "org_erlang_otp:driver_ready_input", "org_erlang_otp:driver_ready_output",
+        "org_erlang_otp:driver_timeout", "org_erlang_otp:driver_stop_select", "org_erlang_otp:driver_flush",
+        "org_erlang_otp:driver_stop", "org_erlang_otp:driver_process_exit", "org_erlang_otp:driver_ready_async",
+        "org_erlang_otp:driver_finish", "org_erlang_otp:driver_call", "org_erlang_otp:driver_control"],
+    "requests": ["seq_trace_send", "seq_trace_receive", "seq_trace_print"],
+    "annotations": ["user_mark", "user_span_start", "user_span_stop", "user_trace_s1", "user_trace_i4s4",
+        "user_trace_n"],
+    "counters": ["vm_counter"],
+    "samples": ["process_sample"],
+    "log": ["log"],
+    "vm": ["vm_long_gc", "vm_long_schedule", "vm_large_heap", "vm_busy_port", "vm_busy_dist_port",
+        "vm_long_message_queue", "node_up", "node_down"],
+    "memory": ["org_erlang_otp:carrier_create", "org_erlang_otp:carrier_destroy", "org_erlang_otp:carrier_pool_put",
+        "org_erlang_otp:carrier_pool_get"],
+}

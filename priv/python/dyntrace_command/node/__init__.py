@@ -1,0 +1,1 @@
+"""Erlang nodes as seen from outside, and the way into them."""

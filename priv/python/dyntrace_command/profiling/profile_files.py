@@ -1,0 +1,100 @@
+"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph, a trace for Perfetto."""
+import json
+from typing import Any, Callable, Counter, Dict, List, NamedTuple, Sequence, Tuple, Union
+
+from dyntrace_command.host.tools import own_data
+from dyntrace_command.profiling.perfetto_trace import NS, callstacks
+from dyntrace_command.profiling.sample_paths import Path
+
+# The only format that uses the time of each sample.
+TIMED = ".pftrace"
+
+# The placeholder for the data in the page's template; viewer/page/page_sink.c uses the same.
+PLACE = "@DATA@"
+
+
+class Taken(NamedTuple):
+    """How a profile was taken."""
+    title: str
+    hertz: int
+    seconds: int
+
+    def ns(self, count: int) -> int:
+        """Returns the CPU time that this number of samples represents."""
+        return count * NS // self.hertz
+
+    def cpus(self, count: int) -> str:
+        """Returns how many CPUs were used."""
+        return f"{count / self.hertz / max(self.seconds, 1):.2f}"
+
+
+def folded(paths: "Counter[Path]", _: Taken) -> str:
+    """Returns one line per path: its frames separated by ';', a space, and the number of samples."""
+    return "".join(f"{';'.join(map(frame, stack))} {count}\n" for stack, count in stacks(paths))
+
+
+def frame(name: str) -> str:
+    """Returns a name without the separator of frames, as viewer/flame/flame_sink.c writes it."""
+    return name.replace(";", ":")
+
+
+def speedscope(paths: "Counter[Path]", taken: Taken) -> str:
+    """Returns speedscope's JSON: a profile of samples with their weights."""
+    numbers: Dict[str, int] = {}
+    samples, weights = [], []
+    for stack, count in stacks(paths):
+        samples.append([numbers.setdefault(name, len(numbers)) for name in stack])
+        weights.append(taken.ns(count))
+    return json.dumps({
+        "$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "dyntrace", "name": taken.title,
+        "activeProfileIndex": 0, "shared": {"frames": [{"name": name} for name in numbers]},
+        "profiles": [{"type": "sampled", "name": taken.title, "unit": "nanoseconds", "startValue": 0,
+                      "endValue": sum(weights), "samples": samples, "weights": weights}]}) + "\n"
+
+
+def page(paths: "Counter[Path]", taken: Taken) -> str:
+    """Returns the page that shows recordings, with the flame graph only."""
+    with open(own_data("babeltrace2", "page.html"), encoding="utf-8") as file:
+        begin, _, end = file.read().partition(PLACE)
+    total = sum(paths.values())
+    data = {"title": taken.title, "flame": tree(stacks(paths), taken),
+            "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
+    # Prevents any text from closing the script element.
+    return begin + json.dumps(data).replace("<", "\\u003c") + end
+
+
+def tree(found: Sequence[Tuple[List[str], int]], taken: Taken) -> Dict[str, Any]:
+    """Returns the stacks as the page reads them: {name, value, own, children}, in ns."""
+    root: Dict[str, Any] = {"name": "", "value": 0, "own": 0, "children": {}}
+    for stack, count in found:
+        at, ns = root, taken.ns(count)
+        at["value"] += ns
+        for name in stack:
+            at = at["children"].setdefault(name, {"name": name, "value": 0, "own": 0, "children": {}})
+            at["value"] += ns
+        at["own"] += ns
+    return listed(root)
+
+
+def listed(root: Dict[str, Any]) -> Dict[str, Any]:
+    """Turns the children into lists, in place, without recursion, because stacks may be deep."""
+    waiting = [root]
+    while waiting:
+        at = waiting.pop()
+        at["children"] = list(at["children"].values())
+        waiting += at["children"]
+    return root
+
+
+def stacks(paths: "Counter[Path]") -> List[Tuple[List[str], int]]:
+    """Returns the paths in the order of their frames."""
+    return sorted(([path.root, *path.frames], count) for path, count in paths.items())
+
+
+def trace(paths: "Counter[Path]", taken: Taken) -> bytes:
+    """Returns a Perfetto trace."""
+    return callstacks(paths, taken.title)
+
+
+WRITERS: Dict[str, Callable[["Counter[Path]", Taken], Union[str, bytes]]] = {
+    ".folded": folded, ".speedscope.json": speedscope, ".html": page, TIMED: trace}

@@ -1,0 +1,1 @@
+"""Recordings, snapshots and flight recorders."""

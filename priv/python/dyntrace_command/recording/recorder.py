@@ -1,0 +1,210 @@
+"""A flight recorder with causes: it keeps the latest events of some nodes in memory, and writes a snapshot when a cause
+fires.
+
+It is bounded regardless of what the nodes do: it limits the snapshots per hour and on the disk, and after a thousand
+matches without a snapshot it removes the triggers until it may write the next one. It waits for nodes that end to come
+back. It ends with the session daemon, because the events in memory are lost; a service manager can start it again.
+"""
+import contextlib
+import select
+import sys
+import time
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from dyntrace_command.common.events import matching
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import clean, may_read_terminal, say
+from dyntrace_command.common.trigger_causes import Cause
+from dyntrace_command.common.trigger_rate import AtMost, Rate
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.files import RESERVE, check_room
+from dyntrace_command.node.node import Node, nodes, status_now
+from dyntrace_command.recording.session import Session, Wanted
+from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
+from dyntrace_command.recording.triggers import Fired, Triggers
+from dyntrace_command.tracers.lttng import daemon_of
+
+# Signals do not interrupt select (PEP 475), so they are handled after this time.
+STEP_S = 0.2
+POLL_S = 1
+# A node that has ended is searched for at each poll for SOON_S seconds, then every SELDOM_S: each search reads all of
+# /proc.
+SOON_S, SELDOM_S = 10, 5
+# Seconds after which a node traces all that it can trace.
+FOLLOWS_S = 6
+
+NAMELESS = ("nonode@nohost", "?")
+
+# The cause of a snapshot that the user requested.
+ASKED = "asked"
+
+
+class When(NamedTuple):
+    """When to write: the causes, the rate limit, and the number of snapshots to keep."""
+    causes: Sequence[Cause]
+    at_most: AtMost
+    keep: int
+
+
+def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: Optional[float],
+                   ready: Callable[[], None]) -> None:
+    """Records until a signal, or for that many seconds. Calls `ready` once triggers are set."""
+    assert wanted.folder
+    place = RecorderFolder(wanted.folder, when.keep)
+    with place.alone(), Interrupted() as interrupted, daemon_of(chosen) as daemon:
+        place.open_to(daemon.uid)
+        with Session(daemon, chosen, wanted) as session:
+            check_room(place.path, session.buffers + RESERVE)
+            triggers = Triggers(daemon, session.name, when.causes, len(chosen))
+            triggers.is_interrupted = interrupted.happened.is_set
+            try:
+                triggers.set(session.nodes)
+                recorder = Recorder(session, triggers, place, when)
+                say(recorder.introduction())
+                ready()
+                recorder.run(interrupted, seconds)
+            finally:
+                triggers.end()
+
+
+class Recorder:
+    """An LTTng session in memory, with its triggers and its folder."""
+
+    def __init__(self, session: Session, triggers: Triggers, place: RecorderFolder, when: When) -> None:
+        self.session, self.triggers, self.place, self.when = session, triggers, place, when
+        self.rate = Rate(when.at_most, [one.time for one in snapshots(place.path)])
+        self.last: Optional[Snapshot] = None
+        self.refused = ""
+        self.more = 0
+        self.missing: List[Node] = []
+        self.gone = 0
+        # When the last node ended, and when nodes were last searched for.
+        self.ended = self.sought = 0.0
+        # The nodes whose status is not checked yet, and since when they are recorded.
+        self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
+
+    def introduction(self) -> str:
+        """Returns a description, as a sentence."""
+        names = ", ".join(node.show() for node in self.session.nodes)
+        causes = ", ".join(cause.name for cause in self.when.causes)
+        return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
+
+    def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
+        """Writes snapshots until a signal, until the time is over, or until no node is left."""
+        began = polled = time.monotonic()
+        while not interrupted.happened.is_set() and self.gone < len(self.session.nodes) \
+                and (seconds is None or time.monotonic() - began < seconds):
+            terminal = [0] if may_read_terminal() else []
+            ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
+            if 0 in ready and not sys.stdin.readline():
+                break
+            if 0 in ready or interrupted.snapshot.is_set():
+                interrupted.snapshot.clear()
+                self.write(ASKED, self.session.nodes[0].node, "")
+            # The signal that stops this command may also end the program that receives notifications.
+            if set(ready) - {0} and not interrupted.happened.is_set():
+                for fired in self.triggers.fired():
+                    self.note(fired)
+            if time.monotonic() - polled >= POLL_S:
+                polled = time.monotonic()
+                self.poll()
+        self.save_count()
+
+    def note(self, fired: Fired) -> None:
+        """Writes a snapshot, or counts the match if the limit is reached."""
+        if self.rate.allows(time.time()):
+            self.write(fired.cause.name, fired.node.node, fired.text)
+            return
+        self.more += 1
+        if self.more >= COUNTED_MOST:
+            self.triggers.pause()
+
+    def write(self, cause: str, node: str, text: str) -> None:
+        """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
+        self.save_count()
+        now, self.last, self.more = time.time(), None, 0
+        self.rate.tries(now)
+        try:
+            check_room(self.place.path, self.session.buffers + RESERVE)
+            with self.place.begun(cause, clean(node), now, clean(text)) as snapshot:
+                self.session.take_snapshot(snapshot.recording())
+                snapshot.save()
+        except (Failure, OSError) as failure:
+            self.refuse(cause, failure)
+            return
+        self.last, self.refused = snapshot, ""
+        self.rate.took(now)
+        self.place.prune()
+        announce(f"{snapshot.show()}\n  {snapshot.path}")
+        if self.rate.is_spent():
+            announce(f"  no more snapshots until the limit allows one: at most {self.when.at_most.show()}")
+
+    def refuse(self, cause: str, failure: Exception) -> None:
+        """Reports, once, why snapshots are not written."""
+        key, text = (failure.key, failure.text) if isinstance(failure, Failure) else (str(failure), str(failure))
+        if key != self.refused:
+            announce(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  no snapshot of {cause}, nor of later causes\n{text}")
+        self.refused = key
+
+    def save_count(self) -> None:
+        """Saves the number of matches after the last snapshot."""
+        if self.last and self.more != self.last.more:
+            self.last = self.last._replace(more=self.more)
+            with contextlib.suppress(OSError):
+                self.last.save()
+
+    def poll(self) -> None:
+        """Handles nodes that end, come back, or do not trace, and restores triggers that were paused."""
+        self.save_count()
+        now = time.monotonic()
+        if self.triggers.has_ended():
+            # Another program may keep its output open.
+            self.triggers.fired()
+        for node in self.session.nodes_that_ended():
+            self.unsure.pop(node, None)
+            if node.node in NAMELESS:
+                self.gone += 1
+                announce(f"dyntrace: {node.show()} has ended; it has no name, so it can't be found again")
+            else:
+                self.missing.append(node)
+                self.ended = now
+                announce(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
+        if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
+            self.sought = now
+            self.find_again()
+        if not self.triggers.are_set and self.rate.allows(time.time()):
+            self.triggers.set(self.session.nodes)
+        for node, began in list(self.unsure.items()):
+            if now - began > FOLLOWS_S:
+                del self.unsure[node]
+                self.report_untraced(node)
+
+    def find_again(self) -> None:
+        """Replaces nodes that have ended by new ones of the same name and user."""
+        found = {(node.node, node.user): node for node in nodes() if node.has_lttng and node.status.name()}
+        back = [(old, found[old.node, old.user]) for old in self.missing if (old.node, old.user) in found]
+        for old, new in back:
+            self.missing.remove(old)
+            self.session.exchange(old, new)
+        if back:
+            self.triggers.set(self.session.nodes)
+        for _, new in back:
+            self.unsure[new] = time.monotonic()
+            announce(f"dyntrace: {new.show()} is back, and recorded again")
+
+    def report_untraced(self, node: Node) -> None:
+        """Reports the causes that the node can't trace."""
+        status = status_now(node)
+        if status.said("following") == "off":
+            announce(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
+        events = [event for cause in self.when.causes for event in matching(cause.event)]
+        lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
+                                                 if line.split(":")[0] in events]
+        for line in lines:
+            announce(f"dyntrace: {node.show()} can't trace {line}")
+
+
+def announce(text: str) -> None:
+    """Prints a message; ignores errors, because the output may be a file on a full disk."""
+    with contextlib.suppress(OSError):
+        say(text)

@@ -1,0 +1,230 @@
+"""Records nodes: finds the daemon with which they are registered, and records until the folder is complete. Also
+inspects LTTng folders.
+
+While LTTng records, its events can't be read: it writes their description when the session stops. Until then, the index
+of the packets shows whether there are events.
+"""
+import contextlib
+import os
+import re
+import select
+import shutil
+import struct
+import sys
+import time
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence
+
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.terminal import Progress, may_read_terminal, say, size
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.host.execution import Program, run
+from dyntrace_command.host.files import MB, NEEDED_AT_START, RESERVE, check_room, has_room, own_folder
+from dyntrace_command.host.trees import folder_size, remove_tree, tree
+from dyntrace_command.node.node import Node, status_now, untraced
+from dyntrace_command.recording.mirror import Mirror, mirrored
+from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, lost_text
+from dyntrace_command.recording.session import Session, Wanted, buffer_size
+from dyntrace_command.tracers.lttng import daemon_of
+
+# Seconds without an event after which the node is considered not to follow.
+PATIENCE = 6
+# Seconds for counting the events of a recording that a signal has ended.
+EXAMINED_AFTER_SIGNAL_S = 60
+
+# LTTng index files: a header, then an entry per packet, in big endian: offset, size, and the content's size in bits.
+INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
+# The maximum number of bytes to read of one index, and of all: the first packets are enough.
+INDEX_MOST, INDEXES_MOST = MB, 32 * MB
+# Seconds for one inspection of a folder during the recording.
+LOOK_S = 0.5
+# The header of a packet without events has about 90 bytes.
+EMPTY_BITS = 128 * 8
+
+
+class Recorded(NamedTuple):
+    """The numbers of a recording, None if unknown: events, lost events as a text, bytes. `remarks` are messages about
+    it."""
+    events: Optional[int]
+    lost: str
+    bytes: Optional[int]
+    remarks: List[str]
+
+    def summary(self) -> str:
+        """Returns the remarks, then the numbers as a line."""
+        parts = [] if self.events is None else [f"{self.events} events"]
+        parts.append(f"lost {self.lost}")
+        if self.bytes is not None:
+            parts.append(size(self.bytes))
+        return "\n".join([*self.remarks, "recorded: " + ", ".join(parts)])
+
+
+def file_stem(chosen: Sequence[Node]) -> str:
+    """Returns nodes and time, for file names."""
+    return "-".join([*(node.label() for node in chosen[:3]), time.strftime("%Y%m%d-%H%M%S")])
+
+
+def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float], quiet: bool = False) -> Recorded:
+    """Records for that many seconds, or until Ctrl-C. The recording is complete, however it ends. Raises Failure if
+    there are no events."""
+    if wanted.folder:
+        check_room(wanted.folder, NEEDED_AT_START)
+    buffer_size(1)
+    with Interrupted() as interrupted, daemon_of(chosen) as daemon:
+        if wanted.folder and daemon.uid is not None:
+            with own_folder(wanted.folder, is_empty=True) as descriptor:
+                os.fchown(descriptor, daemon.uid, -1)
+        with Session(daemon, chosen, wanted) as session:
+            return Watch(session, interrupted, quiet).follow(seconds)
+
+
+class Watch:
+    """Watches a session until its end, and shows progress every second."""
+
+    def __init__(self, session: Session, interrupted: Interrupted, quiet: bool) -> None:
+        self.session, self.interrupted, self.quiet = session, interrupted, quiet
+        self.progress = Progress(quiet)
+        self.began = self.stopped = time.monotonic()
+        self.has_come = False
+
+    def lasts(self) -> float:
+        """Returns the seconds since the start."""
+        return time.monotonic() - self.began
+
+    def follow(self, seconds: Optional[float]) -> Recorded:
+        """Watches until the time is over, until Ctrl-C, or until all nodes have ended."""
+        if not self.quiet:
+            say(self.introduction(seconds))
+        try:
+            while not self.interrupted.happened.is_set() and (seconds is None or self.lasts() < seconds) \
+                    and len(self.session.ended) < len(self.session.nodes):
+                self.wait(1 if seconds is None else min(1, max(0, seconds - self.lasts())))
+                self.look()
+        finally:
+            self.progress.end()
+        if self.session.wanted.snapshot:
+            self.session.take_snapshot()
+        # The nodes report what they leave out only while they are recorded.
+        withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes
+                    for text in status_now(node).withheld(["withheld"])]
+        self.session.stop()
+        self.stopped = time.monotonic()
+        return self.result(withheld)
+
+    def introduction(self, seconds: Optional[float]) -> str:
+        """Returns a sentence that says what is recorded, and until when."""
+        names = ", ".join(node.show() for node in self.session.nodes)
+        end = f"{seconds:g} s, or until Ctrl-C" if seconds else "until Ctrl-C"
+        how = f"the latest events of {names} are kept in memory; a snapshot is written on Enter and at the end" \
+            if self.session.wanted.snapshot else f"recording {names}"
+        return f"{how}: {end}"
+
+    def wait(self, seconds: float) -> None:
+        """Waits for at most a second. In snapshot mode, Enter or SIGUSR1 writes the buffers."""
+        if not self.session.wanted.snapshot:
+            self.interrupted.happened.wait(seconds)
+            return
+        # Polls, because signals do not interrupt select (PEP 475).
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.interrupted.happened.is_set():
+            terminal = [sys.stdin] if may_read_terminal() else []
+            ready, _, _ = select.select(terminal, [], [], min(0.1, seconds))
+            if ready and not sys.stdin.readline():
+                return
+            if ready or self.interrupted.snapshot.is_set():
+                self.interrupted.snapshot.clear()
+                self.session.take_snapshot()
+                say(f"snapshot written to {self.session.wanted.folder or self.session.wanted.url}")
+
+    def look(self) -> None:
+        """Checks the relay, the nodes, the daemon, the disk, and whether there are events."""
+        session, folder = self.session, self.session.wanted.folder
+        lasts = self.lasts()
+        session.check_relay()
+        for node in session.nodes_that_ended():
+            self.progress.end()
+            say(f"dyntrace: {node.show()} has ended after {lasts:.1f} s; the recording has its events until then")
+        lost = session.lost()
+        if lost is None:
+            raise Failure("daemon_gone", folder=folder or "FOLDER")
+        parts = [f"{lasts:5.1f} s"] + ([] if session.wanted.snapshot else [f"lost {lost} events"])
+        if folder and not session.wanted.snapshot:
+            parts.append(size(folder_size(folder, LOOK_S)))
+            if not has_room(folder):
+                session.stop()
+                check_room(folder, RESERVE, "; the recording ends here and is complete until now")
+            self.has_come = self.has_come or lasts > PATIENCE and has_events(folder)
+            if lasts > PATIENCE and not self.has_come:
+                session.stop()
+                raise self.not_started(folder)
+        self.progress.show("  ".join(parts))
+
+    def is_late(self) -> bool:
+        """Returns whether there is no more time to count events: some time after the first signal."""
+        return self.interrupted.happened.is_set() and time.monotonic() - self.stopped > EXAMINED_AFTER_SIGNAL_S
+
+    def result(self, withheld: List[str]) -> Recorded:
+        """Counts the events after the end of the recording."""
+        lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
+        if folder is None:
+            return Recorded(None, lost_text(lost), None, withheld)
+        found, events, remarks, may_have = None, None, [], has_events(folder)
+        try:
+            with mirrored([folder], follows=False) as mirror:
+                remarks = mirror.remarks
+                # Events that were in memory have no index.
+                found = examine(mirror, self.is_late) if may_have else None
+                events = found.events if found else count_events(mirror, self.is_late)
+        except Failure as failure:
+            if failure.key not in ("empty_folder", "no_recording"):
+                # There may be a recording, but its user has changed the folder so that it can't be read.
+                remarks, may_have = [f"dyntrace: the events are not counted: {failure.cause}"], True
+        if not events and (events == 0 or not may_have):
+            raise self.not_started(folder, lasts)
+        return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
+                        remarks + (found.said if found else []) + withheld)
+
+    def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
+        """Removes the folder, and returns the failure of a recording without events."""
+        remove_tree(folder)
+        return untraced(self.session.nodes[0], f"{self.lasts() if lasts is None else lasts:.0f}")
+
+
+# -- A folder of LTTng -------------------------------------------------------------------------------------------------
+
+def count_events(mirror: Mirror, give_up: Callable[[], object]) -> Optional[int]:
+    """Returns the number of events of a complete recording, or None without babeltrace2 or if it takes too long."""
+    if shutil.which("babeltrace2") is None:
+        return None
+    done = run(Program(["babeltrace2", *mirror.paths(), "--component=sink.utils.counter", "--params=step=+0"]),
+               EXAMINED_S, give_up=give_up)
+    found = re.findall(r"^ *(\d+) Event messages?", done.output, re.M) if done.status == 0 else []
+    return int(found[-1]) if found else None
+
+
+def has_events(folder: str) -> bool:
+    """Returns whether a packet with events was written; a session writes twice per second. Returns True, too, if the
+    folder is too large to search or was replaced."""
+    left = INDEXES_MOST
+    if not os.path.lexists(folder):
+        return False
+    with contextlib.suppress(OSError), tree(folder, seconds=LOOK_S) as walk:
+        for entry in walk:
+            if entry.is_file() and entry.name().endswith(".idx"):
+                with contextlib.suppress(OSError):
+                    index = entry.read(min(left, INDEX_MOST))
+                    left -= len(index)
+                    if left <= 0 or any(content > EMPTY_BITS for content in packets(index)):
+                        return True
+        return bool(walk.stopped)
+    return True
+
+
+def packets(index: bytes) -> Iterator[int]:
+    """Yields the sizes of the packets' contents, in bits."""
+    start, least = struct.calcsize(INDEX_HEADER), struct.calcsize(INDEX_ENTRY)
+    if len(index) < start:
+        return
+    magic, _, _, length = struct.unpack_from(INDEX_HEADER, index)
+    if magic == INDEX_MAGIC and length >= least:
+        for at in range(start, len(index) - length + 1, length):
+            yield struct.unpack_from(INDEX_ENTRY, index, at)[2]

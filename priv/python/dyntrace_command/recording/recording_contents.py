@@ -1,0 +1,68 @@
+"""The counts of a recording, taken from the report so that the terminal shows the same numbers as every output format:
+its events, the lost events, and the plugin's messages."""
+import json
+import re
+import shutil
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from dyntrace_command.common.terminal import clean
+from dyntrace_command.host.execution import READ, Program, run
+from dyntrace_command.host.tools import own_data
+from dyntrace_command.recording.mirror import Mirror
+
+
+# Seconds: a recording of a billion events takes about twelve minutes.
+EXAMINED_S = 3600
+
+
+class Examined(NamedTuple):
+    """The numbers of events. `is_unknown`: an unknown number of events was lost in addition. `said`: the plugin's
+    messages. `begin`: the time of the first event, in nanoseconds of the system's clock."""
+    events: int
+    lost: int
+    is_unknown: bool
+    said: List[str]
+    begin: Optional[int] = None
+
+    def lost_text(self) -> str:
+        """Returns the number of lost events as text."""
+        return lost_text(self.lost, self.is_unknown)
+
+
+def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
+    """Returns a number of lost events as text."""
+    if lost is None:
+        return "?"
+    if is_unknown:
+        return f"more than {lost}" if lost else "an unknown number"
+    return str(lost)
+
+
+def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None) -> Optional[Examined]:
+    """Returns the counts of the recordings; None without babeltrace2 or its plugin, or if they can't be read in
+    time."""
+    if shutil.which("babeltrace2") is None:
+        return None
+    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(),
+                        "--component=sink.dyntrace.report", '--params=format="json",path="-"']),
+               EXAMINED_S, errors=READ, give_up=give_up)
+    if done.status != 0:
+        return None
+    try:
+        return of_report(json.loads(done.output), said(mirror.as_typed(done.errors)))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def of_report(report: Dict[str, Any], texts: List[str]) -> Examined:
+    """Extracts the counts from a report in JSON, with the plugin's messages."""
+    recording = report["recording"]
+    return Examined(recording["events"], recording["lost_events"] or 0,
+                    any(gap["count"] is None for gap in recording["lost"]), texts, recording.get("begin"))
+
+
+def said(error: str) -> List[str]:
+    """Returns the plugin's messages on standard error: why there is nothing to show, that names are missing, and what
+    to do."""
+    texts = re.findall(r"^dyntrace: .*(?:\n  next: .*)?", error, re.M)
+    return ["\n".join(map(clean, text.split("\n"))) for text in texts]

@@ -1,0 +1,76 @@
+"""Converts recordings to the output formats, by babeltrace2 with this project's plugin."""
+import glob
+import os
+import re
+import shutil
+import signal
+from typing import Dict, List, Optional
+
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.outputs import sink_of, written
+from dyntrace_command.common.terminal import last_lines, size
+from dyntrace_command.host.execution import READ, SHOWN, Program, run
+from dyntrace_command.host.files import checked_output
+from dyntrace_command.host.tools import own_data, tool, tool_version
+from dyntrace_command.recording.mirror import Mirror
+from dyntrace_command.recording.recording_contents import EXAMINED_S, said
+
+
+def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
+    """Converts the recordings to one file in the format of its extension; without a file, or with -, prints the report.
+    Returns the plugin's messages to users."""
+    # At this signal, the plugin leaves no partial file.
+    done = run(Program(view_command(mirror, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
+    # The reader of standard output may have ended: `dyntrace view FOLDER | head`.
+    if done.status in (0, -signal.SIGPIPE):
+        return said(mirror.as_typed(done.errors))
+    if done.status == -signal.SIGBUS:
+        raise Failure("shortened", folder=mirror.typed())
+    raise failure_of(mirror.as_typed(done.errors), mirror.typed(), output)
+
+
+def findings(mirror: Mirror) -> str:
+    """Returns the findings, the first part of the report."""
+    text = run(Program(view_command(mirror, None, {})), EXAMINED_S).output
+    return text.split("\n\n")[0].strip()
+
+
+def require_viewer(folder: str) -> str:
+    """Returns the plugin's folder; raises Failure if babeltrace2 or the plugin is missing."""
+    tool("babeltrace2")
+    place = own_data("babeltrace2")
+    if not glob.glob(os.path.join(glob.escape(place), "*.so")):
+        raise Failure("no_plugin", places=place, folder=folder)
+    return place
+
+
+def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
+    """Returns the command line of babeltrace2; raises Failure if it is too old for the recordings."""
+    babeltrace2 = tool("babeltrace2")
+    place = require_viewer(mirror.typed())
+    if tool_version(babeltrace2) < (2, 1) and mirror.is_ctf_2:
+        raise Failure("old_tool", tool="babeltrace2", version="2.0", needed="2.1", package="babeltrace2",
+                      why="for recordings of LTTng 2.15")
+    _, sink = sink_of(output)
+    params = {**sink.params, **params, "path": output or "-"}
+    return [babeltrace2, f"--plugin-path={place}", *mirror.paths(), f"--component=sink.dyntrace.{sink.component}",
+            "--params=" + ",".join(written(sink, name, value) for name, value in params.items())]
+
+
+def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:
+    """Returns the failure that babeltrace2's messages describe."""
+    is_full = "No space left" in errors
+    if output is None or output == "-":
+        if is_full:
+            return Failure("not_writable", folder="standard output", why="no space left")
+    else:
+        where = os.path.dirname(os.path.abspath(output))
+        if is_full:
+            return Failure("disk_full", folder=where, free=size(shutil.disk_usage(where).free), kept="")
+        try:
+            # The folder of the output may have been removed meanwhile.
+            checked_output(output)
+        except Failure as failure:
+            return failure
+    causes = re.findall(r"^(?:CAUSED BY|ERROR:).*\n +(.*)", errors, re.M) or [errors]
+    return Failure("babeltrace2", output=last_lines(causes[-1]), folder=folder)

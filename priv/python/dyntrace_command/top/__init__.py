@@ -1,0 +1,1 @@
+"""The frames of `dyntrace top`."""

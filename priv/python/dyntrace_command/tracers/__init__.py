@@ -1,0 +1,1 @@
+"""bpftrace and LTTng."""

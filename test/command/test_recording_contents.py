@@ -1,0 +1,36 @@
+"""What the command says about a recording, from the report's numbers."""
+import unittest
+from typing import Any, Dict, List, Optional, Tuple
+
+from dyntrace_command.recording.recording import Recorded
+from dyntrace_command.recording.recording_contents import Examined, lost_text, of_report, said
+
+
+def report(lost: Optional[int], gaps: List[Optional[int]]) -> Dict[str, Any]:
+    """A report in JSON."""
+    return {"recording": {"events": 17, "lost_events": lost, "lost": [{"count": gap} for gap in gaps]}}
+
+
+class Numbers(unittest.TestCase):
+    """The terminal reports lost events in the same words as the viewer's output."""
+
+    def test_lost(self) -> None:
+        """No lost events, a number, an unknown number of a flight recorder, and both."""
+        cases: List[Tuple[Optional[int], List[Optional[int]], str]] = [
+            (0, [], "0"), (251, [251], "251"), (None, [None], "an unknown number"), (7, [7, None], "more than 7")]
+        for lost, gaps, text in cases:
+            with self.subTest(text):
+                self.assertEqual(text, of_report(report(lost, gaps), []).lost_text())
+        self.assertEqual("?", lost_text(None))
+
+    def test_said(self) -> None:
+        """The plugin's messages to users, with the next step; babeltrace2's other output is ignored."""
+        error = "11-25 WARNING\ndyntrace: no names\n  next: wait\ndyntrace: nothing: \x1b\nCAUSED BY x\n  next: no\n"
+        self.assertEqual(["dyntrace: no names\n  next: wait", "dyntrace: nothing: \\x1b"], said(error))
+        self.assertEqual(Examined(17, 0, False, ["no names"]), of_report(report(0, []), ["no names"]))
+
+    def test_summary(self) -> None:
+        """Important remarks come first."""
+        self.assertEqual("no names\nrecorded: 17 events, lost 0, 1.5 kB",
+                         Recorded(17, "0", 1500, ["no names"]).summary())
+        self.assertEqual("recorded: lost ?", Recorded(None, "?", None, []).summary())

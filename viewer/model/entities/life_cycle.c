@@ -1,0 +1,126 @@
+#include "model/entities/life_cycle.h"
+
+#include <string.h>
+
+#include "model/entities/links.h"
+#include "model/entities/registered_names.h"
+#include "model/entities/peers.h"
+#include "model/entities/processes.h"
+
+static void learn(struct process *p, const struct identity *identity) {
+    if (dt_identity_learn(p, identity))
+        dt_identity_emit(p);
+}
+
+static void register_name(struct node *node, const struct dt_process_register *e) {
+    struct process *p = dt_process_of(node, e->pid);
+
+    if (strcmp(e->type, "unregister") == 0) {
+        /* The registration was before the recording. A process is unregistered after its exit. */
+        if (p && !*p->seen.name)
+            learn(p, &(struct identity){NULL, "", e->name, ""});
+        dt_name_unregister(node, e->name);
+        return;
+    }
+    if (!p || p->has_exited)
+        return;
+    dt_name_register(p, e->name);
+    learn(p, &(struct identity){NULL, "", e->name, ""});
+}
+
+static void link_event(struct node *node, const char *from, const char *to, const char *type) {
+    struct process *p = dt_process_of(node, from), *other = dt_process_anywhere(node, to);
+
+    if (!p || !other || p == other || p->has_exited || other->has_exited)
+        return;
+    if (strcmp(type, "link") == 0) {
+        dt_link(p, other);
+        return;
+    }
+    /* A supervisor unlinks a child before it terminates it. */
+    if (other->seen.parent == &p->seen)
+        other->parent_unlinked = true;
+    dt_unlink(p, other);
+}
+
+static void exit_event(struct node *node, const char *pid, const char *reason) {
+    struct process *p = dt_process_of(node, pid);
+    struct dt_exit report;
+
+    if (!p || p->has_exited)
+        return;
+    DT_RUN_HOOKS(node->world, leaving, p);
+    report = (struct dt_exit){
+        .process = &p->seen, .time = node->world->now, .is_crash = dt_is_crash(p, reason)};
+    report.linked = dt_linked(p, &report.links);
+    p->has_exited = true;
+    p->seen.ended = report.time;
+    DT_RUN_HOOKS(node->world, exited, p, reason);
+    report.reason = dt_world_reason(node->world, reason);
+    DT_EMIT(node->world, process_exited, &report);
+    g_free(report.linked);
+    dt_unlink_all(p);
+    dt_process_retire(p);
+}
+
+static void identity(struct node *node, const struct dt_process_identity *e) {
+    struct process *p = dt_process_of(node, e->pid);
+
+    if (p && !p->has_exited) {
+        if (*e->name && !dt_process_named(node, e->name))
+            dt_name_give(p, e->name);
+        learn(p, &(struct identity){dt_process_anywhere(node, e->parent), e->initial, e->name,
+                                    e->label});
+    }
+    dt_node_named(node, e->node, "");
+}
+
+static void port_identity(struct node *node, const struct dt_port_identity *e) {
+    struct process *p = dt_process_of(node, e->port);
+
+    if (p && !p->has_exited)
+        learn(p, &(struct identity){dt_process_of(node, e->owner), "", e->name, ""});
+}
+
+void dt_process_event(struct node *node, const struct dt_recorded *event) {
+    const union dt_event *e = &event->fields;
+
+    switch (event->probe) {
+    case DT_process_spawn:
+        dt_process_create(node, e->process_spawn.pid,
+                          &(struct identity){dt_process_anywhere(node, e->process_spawn.parent),
+                                             e->process_spawn.entry, "", ""});
+        break;
+    case DT_port_open:
+        dt_process_create(
+            node, e->port_open.port,
+            &(struct identity){dt_process_of(node, e->port_open.pid), "", e->port_open.driver, ""});
+        break;
+    case DT_process_exit:
+        exit_event(node, e->process_exit.pid, e->process_exit.reason);
+        break;
+    case DT_port_exit:
+        exit_event(node, e->port_exit.port, e->port_exit.reason);
+        break;
+    case DT_process_link:
+        link_event(node, e->process_link.from, e->process_link.to, e->process_link.type);
+        break;
+    case DT_port_link:
+        link_event(node, e->port_link.from, e->port_link.to, e->port_link.type);
+        break;
+    case DT_process_register:
+        register_name(node, &e->process_register);
+        break;
+    case DT_process_identity:
+        identity(node, &e->process_identity);
+        break;
+    case DT_port_identity:
+        port_identity(node, &e->port_identity);
+        break;
+    case DT_node_identity:
+        dt_node_identity(node, &e->node_identity);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,188 @@
+/*
+ * The sink `html`: the summary, the timeline and the stacks, in the template of the page, page.html
+ * beside the plugin's library.
+ */
+#define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): dladdr requires it */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "page/counters.h"
+#include "page/timeline.h"
+#include "shared/file.h"
+#include "shared/json.h"
+#include "shared/sink.h"
+#include "stacks/stacks.h"
+#include "summary/summary_events.h"
+#include "summary/findings.h"
+#include "summary/summary_json.h"
+
+enum { PATH, TITLE, PROCESSES, INTERVALS, MESSAGES };
+
+static const struct dt_param params[] = {
+    [PATH] = DT_PARAM_PATH(NULL),
+    [TITLE] = DT_PARAM_STRING("title", "", "the page's title"),
+    [PROCESSES] = DT_PARAM_INTEGER(
+        "processes", "200", "rows of the timeline: the most interesting processes", 1, 10000),
+    [INTERVALS] = DT_PARAM_INTEGER("intervals", "50000",
+                                   "intervals of the timeline; more are merged", 100, 10000000),
+    [MESSAGES] = DT_PARAM_INTEGER("messages", "20000", "messages of the timeline", 0, 1000000),
+    {0},
+};
+
+/* The collectors, in the order of their callbacks. Each has its own data. */
+enum { TIMELINE, SUMMARY, STACKS, COUNTERS, COLLECTORS };
+
+static const struct dt_sink *const collects[COLLECTORS] = {
+    [TIMELINE] = &dt_page_timeline_collector,
+    [SUMMARY] = &dt_summary_collector,
+    [STACKS] = &dt_stacks_collector,
+    [COUNTERS] = &dt_page_counters_collector,
+};
+
+struct page {
+    struct dt_file *file;
+    char *template;
+    char *title;
+    void *of[COLLECTORS];
+};
+
+/* -- The template --------------------------------------------------------------------- */
+
+/* The placeholder of the data. build.mjs does not replace it. */
+static const char place[] = "@DATA@";
+
+static char *beside_the_plugin(const char *name) {
+    char *folder, *path;
+    Dl_info of;
+
+    if (!dladdr(place, &of) || !of.dli_fname)
+        return g_strdup(name);
+    folder = g_path_get_dirname(of.dli_fname);
+    path = g_build_filename(folder, name, NULL);
+    g_free(folder);
+    return path;
+}
+
+static char *read_template(GError **error) {
+    char *path = beside_the_plugin("page.html"), *text = NULL;
+
+    if (g_file_get_contents(path, &text, NULL, error)) {
+        if (!strstr(text, place)) {
+            g_set_error(error, DT_ERROR, 0, "%s lacks the placeholder %s", path, place);
+            g_clear_pointer(&text, g_free);
+        }
+    }
+    g_free(path);
+    return text;
+}
+
+static void fill_template(const char *text, const GString *json, struct dt_file *to) {
+    const char *at = strstr(text, place);
+
+    dt_file_write(to, text, (size_t)(at - text));
+    dt_file_write(to, json->str, json->len);
+    at += strlen(place);
+    dt_file_write(to, at, strlen(at));
+}
+
+/* -- Begin and end ---------------------------------------------------------------------- */
+
+static void free_sink(void *data) {
+    struct page *page = data;
+
+    if (!page)
+        return;
+    dt_file_discard(page->file);
+    dt_page_timeline_free(page->of[TIMELINE]);
+    dt_summary_free(page->of[SUMMARY]);
+    dt_stacks_free(page->of[STACKS]);
+    dt_page_counters_free(page->of[COUNTERS]);
+    g_free(page->template);
+    g_free(page->title);
+    g_free(page);
+}
+
+static void *start(const union dt_value *values, GError **error) {
+    struct page *page = g_new0(struct page, 1);
+    struct dt_summary *summary;
+
+    page->template = read_template(error);
+    if (!page->template)
+        goto failed;
+    page->file = dt_file_open(values[PATH].string, error);
+    if (!page->file)
+        goto failed;
+    page->title = g_strdup(values[TITLE].string);
+    summary = dt_summary_new();
+    page->of[SUMMARY] = summary;
+    page->of[STACKS] = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
+    page->of[COUNTERS] = dt_page_counters_new();
+    page->of[TIMELINE] =
+        dt_page_timeline_new(&summary->actors, (struct dt_page_timeline_limits){
+                                                   .processes = (unsigned)values[PROCESSES].integer,
+                                                   .intervals = (unsigned)values[INTERVALS].integer,
+                                                   .messages = (unsigned)values[MESSAGES].integer,
+                                               });
+    return page;
+
+failed:
+    free_sink(page);
+    return NULL;
+}
+
+static bool finish(void *data, const struct dt_model *model, GError **error) {
+    struct page *page = data;
+    struct dt_page_timeline *timeline = page->of[TIMELINE];
+    struct dt_summary *summary = page->of[SUMMARY];
+    GString *json = g_string_new(NULL);
+
+    if (timeline->begin > timeline->end)
+        dt_nothing(DT_NOTHING_RECORDED);
+    dt_summary_end(summary, model);
+    dt_summary_find(summary);
+    dt_json_open(json, NULL, '{');
+    dt_json_text(json, "title", page->title);
+    dt_json_name(json, "report");
+    dt_summary_json(summary, json);
+    dt_json_name(json, "flame");
+    dt_stacks_json(page->of[STACKS], json);
+    dt_json_name(json, "timeline");
+    dt_page_timeline_json(timeline, json);
+    dt_json_name(json, "counters");
+    dt_page_counters_json(page->of[COUNTERS], &summary->actors.nodes, timeline->begin, json);
+    dt_json_close(json, '}');
+    fill_template(page->template, json, page->file);
+    g_string_free(json, true);
+    return dt_file_close(g_steal_pointer(&page->file), error);
+}
+
+static const GError *failed(void *data) {
+    struct page *page = data;
+
+    return dt_file_failed(page->file);
+}
+
+/* -- Each event of the model goes to the collectors that have a callback for it ---------- */
+
+#define MODEL_EVENT(name, declared, passed)                                                        \
+    static void name declared {                                                                    \
+        struct page *page = data;                                                                  \
+                                                                                                   \
+        for (unsigned n = 0; n < COLLECTORS; n++)                                                  \
+            if (collects[n]->name) {                                                               \
+                data = page->of[n];                                                                \
+                collects[n]->name passed;                                                          \
+            }                                                                                      \
+    }
+#include "shared/model_events.def"
+
+const struct dt_sink dt_sink_page = {
+    .description = "one self-contained page: report, timeline, load, flame graph, sequences",
+    .params = params,
+    .start = start,
+    .finish = finish,
+    .free = free_sink,
+    .failed = failed,
+#define MODEL_EVENT(name, declared, passed) .name = name,
+#include "shared/model_events.def"
+};

@@ -1,9 +1,0 @@
-/* The report's tables of processes: a table for each number by which they are sorted. */
-#ifndef DT_VIEWER_REPORT_PROCESSES_H
-#define DT_VIEWER_REPORT_PROCESSES_H
-
-#include "summary/summary.h"
-
-void dt_report_processes(GString *to, const struct dt_summary *summary, unsigned top);
-
-#endif

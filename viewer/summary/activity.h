@@ -1,0 +1,46 @@
+/* What a process did: the numbers that the summary collects of each dt_actor. */
+#pragma once
+
+#include "summary/heap_growth.h"
+#include "actors/actors.h"
+
+/* The samples of a process. */
+struct dt_sampled {
+    uint64_t count, rises;            /* samples; samples with a longer queue than the one before */
+    int64_t first, last;              /* times */
+    uint64_t first_queue, last_queue; /* messages */
+    uint64_t max_queue, max_memory;   /* bytes */
+    int64_t still_since;              /* has had messages and not run since then; DT_NO_VALUE */
+    int64_t longest_still;            /* ns */
+    uint64_t still_queue;             /* messages at the end of `longest_still` */
+    bool was_suspended;               /* at the end of `longest_still` */
+};
+
+struct dt_activity {
+    bool is_traced; /* the trace has events of this process, so absent events did not happen */
+    bool ran;       /* the trace shows when it ran */
+    int64_t run, runnable, waiting, collecting; /* ns; `run` is time on a CPU */
+    int64_t dirty_cpu;                          /* of `run`, on dirty CPU schedulers */
+    int64_t dirty_io;                           /* not of `run` */
+    int64_t longest_wait, longest_wait_at;
+    uint64_t collections, sent, received, mailbox_max, bytes_out;
+    uint64_t reached;           /* messages that reached it, including inferred ones */
+    uint64_t call_events;       /* calls and returns */
+    bool has_crashed;           /* its exit was a crash */
+    struct dt_sampled *sampled; /* owned; NULL without a sample */
+    struct dt_heap *heap;       /* owned; NULL if it was never large */
+    GArray *stack;              /* owned; its open calls */
+};
+
+struct dt_activity *dt_activity_new(void);
+void dt_activity_free(struct dt_activity *activity);
+
+/* Numbers of a process; DT_NO_VALUE if the recording does not have them. */
+int64_t dt_activity_number(const struct dt_actor *actor, enum dt_recorded_kind kind,
+                           uint64_t number);
+/* `ns` in a state other than DT_STATE_COLLECTING. */
+int64_t dt_activity_ns(const struct dt_actor *actor, int64_t ns);
+int64_t dt_activity_collecting(const struct dt_actor *actor);
+int64_t dt_activity_mailbox_max(const struct dt_actor *actor);
+int64_t dt_activity_queue_max(const struct dt_actor *actor);
+int64_t dt_activity_memory_max(const struct dt_actor *actor);

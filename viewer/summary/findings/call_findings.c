@@ -1,0 +1,65 @@
+/* Traced functions, and spans. */
+#include "shared/amounts.h"
+#include "summary/findings/rules.h"
+#include "summary/sorted_rows.h"
+
+static void exceptions(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_calls(summary);
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < rows->len && found < dt_limits.exceptions.per_rule; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+
+        if (row->failed < dt_limits.exceptions.calls ||
+            !dt_is_share((int64_t)row->failed, (int64_t)row->count, dt_limits.exceptions.share))
+            continue;
+        bool are_several = row->node && dt_seen_nodes_are_several(&summary->actors.nodes);
+        dt_find(summary, DT_RULE_exceptions, DT_LOW, NULL,
+                "%s%s%s: %" PRIu64 " of %" PRIu64 " calls ended with an exception", row->name,
+                are_several ? " on " : "", are_several ? row->node->name : "", row->failed,
+                row->count);
+        found++;
+    }
+}
+
+static void spans(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_spans(summary);
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < rows->len && found < dt_limits.failed_spans.per_rule; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+
+        if (!row->failed)
+            continue;
+        dt_find(summary, DT_RULE_failed_spans, DT_MEDIUM, NULL,
+                "span %s: %" PRIu64 " of %" PRIu64 " ended with an exception", row->name,
+                row->failed, row->count);
+        found++;
+    }
+}
+
+/* Reports one process only: the first, because processes are sorted by run time. */
+static void traced(struct dt_summary *summary) {
+    for (unsigned i = 0; i < summary->processes.actors->len; i++) {
+        struct dt_actor *actor = g_ptr_array_index(summary->processes.actors, i);
+        int64_t cost = (int64_t)actor->activity->call_events * dt_limits.traced_calls.per_event;
+
+        if (!actor->activity->ran || actor->activity->call_events < dt_limits.traced_calls.events ||
+            !dt_is_share(cost, actor->activity->run, dt_limits.traced_calls.share))
+            continue;
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, DT_RULE_traced_calls, DT_MEDIUM, actor,
+                "%s: %" PRIu64 " calls and returns were traced in %s of run time: at %s "
+                "each, tracing took %s of it",
+                name, actor->activity->call_events, dt_show_ns(actor->activity->run).text,
+                dt_show_ns(dt_limits.traced_calls.per_event).text,
+                dt_show_share(MIN((double)cost / (double)actor->activity->run, 1)).text);
+        return;
+    }
+}
+
+void dt_find_in_calls(struct dt_summary *summary) {
+    exceptions(summary);
+    spans(summary);
+    traced(summary);
+}

@@ -1,0 +1,153 @@
+/* The memory of processes, and garbage collections. */
+#include "shared/amounts.h"
+#include "summary/findings/rules.h"
+#include "summary/heap_growth.h"
+
+/* Bytes per second. */
+static double growth(const struct dt_heap *heap) {
+    int64_t ns = heap->end - heap->begin;
+    uint64_t bytes = (heap->last - heap->first) * DT_BYTES_PER_WORD;
+
+    return ns > 0 ? (double)bytes * DT_NS_PER_S / (double)ns : 0;
+}
+
+/* Waiting messages are on the heap, too, and have their own finding. */
+static bool has_queue(const struct dt_actor *actor) {
+    return actor->activity->sampled &&
+           actor->activity->sampled->max_queue >= dt_limits.long_queue.messages;
+}
+
+/* It exited normally and freed its memory, or it stopped growing for longer than it grew. */
+static bool has_stopped(const struct dt_summary *summary, const struct dt_actor *actor) {
+    const struct dt_heap *heap = actor->activity->heap;
+
+    return (actor->ended != DT_NO_VALUE && !actor->activity->has_crashed) ||
+           summary->period.end - heap->last_rise > heap->last_rise - heap->begin;
+}
+
+/* A growing heap is reported as such; its consequences are not reported again. */
+static bool grows(const struct dt_summary *summary, const struct dt_actor *actor) {
+    const struct dt_heap *heap = actor->activity->heap;
+
+    return heap && !has_queue(actor) && dt_heap_has_grown(heap) && !has_stopped(summary, actor) &&
+           heap->rises >= dt_limits.growing_heap.rises &&
+           heap->last * DT_BYTES_PER_WORD >= dt_limits.growing_heap.heap &&
+           growth(heap) >= dt_limits.growing_heap.per_s;
+}
+
+static int64_t by_heap(const struct dt_actor *actor) {
+    return actor->activity->heap ? (int64_t)actor->activity->heap->last : 0;
+}
+
+static void growing(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    uint64_t left = dt_limits.growing_heap.per_rule;
+
+    dt_top_sort(actors, by_heap);
+    for (unsigned i = 0; i < actors->len && left > 0; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+
+        if (!grows(summary, actor))
+            continue;
+        left--;
+        uint64_t bytes = actor->activity->heap->last * DT_BYTES_PER_WORD;
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, DT_RULE_growing_heap,
+                bytes >= dt_limits.growing_heap.huge ? DT_HIGH : DT_MEDIUM, actor,
+                "%s accumulates data: its heap grew by %s per second for %s, to %s after a "
+                "major garbage collection",
+                name, dt_show_bytes((uint64_t)growth(actor->activity->heap)).text,
+                dt_show_ns(actor->activity->heap->end - actor->activity->heap->begin).text,
+                dt_show_bytes(bytes).text);
+    }
+}
+
+static void large(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+
+    dt_top_sort(actors, dt_top_by_memory);
+    for (unsigned i = 0; i < actors->len && i < dt_limits.large_process.per_rule; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+        uint64_t memory = (uint64_t)dt_top_by_memory(actor);
+
+        if (memory < dt_limits.large_process.memory)
+            break;
+        if (grows(summary, actor))
+            continue;
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, DT_RULE_large_process,
+                memory >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, actor,
+                "%s uses %s of memory, with at most %" PRIu64 " messages in its queue", name,
+                dt_show_bytes(memory).text, actor->activity->sampled->max_queue);
+    }
+}
+
+static void longest(struct dt_summary *summary, const struct dt_listed *row) {
+    g_autofree char *name = dt_actor_show_where(row->actor);
+
+    dt_find(summary, DT_RULE_long_collection,
+            row->ns >= dt_limits.long_collection.very_long ? DT_HIGH : DT_MEDIUM, row->actor,
+            "%s: a %s garbage collection took %s, the longest", name,
+            row->is_major ? "major" : "minor", dt_show_ns(row->ns).text);
+}
+
+static void unexplained(struct dt_summary *summary, const struct dt_listed *row, uint64_t words) {
+    g_autofree char *name = dt_actor_show_where(row->actor);
+
+    dt_find(
+        summary, DT_RULE_lost_cpu, DT_LOW, row->actor,
+        "the host's CPUs are busy: %s lost its CPU during a garbage collection that took %s for "
+        "%" PRIu64 " words (inferred)",
+        name, dt_show_ns(row->ns).text, words);
+}
+
+/* The rows are sorted, longest first. */
+static void collections(struct dt_summary *summary) {
+    bool has_longest = false, has_unexplained = false;
+
+    for (unsigned i = 0; i < summary->collections.rows->len; i++) {
+        const struct dt_listed *row =
+            &g_array_index(summary->collections.rows, struct dt_listed, i);
+        uint64_t words = row->heap + row->reclaimed;
+
+        if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time &&
+            !grows(summary, row->actor)) {
+            has_longest = true;
+            longest(summary, row);
+        }
+        if (row->is_stretched && !has_unexplained && row->ns >= dt_limits.lost_cpu.time) {
+            has_unexplained = true;
+            unexplained(summary, row, words);
+        }
+    }
+}
+
+static void collecting(struct dt_summary *summary) {
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < summary->processes.actors->len; i++) {
+        struct dt_actor *actor = g_ptr_array_index(summary->processes.actors, i);
+        int64_t all = actor->activity->run + actor->activity->collecting;
+
+        if (!actor->activity->ran || actor->activity->collecting < dt_limits.collecting.time ||
+            grows(summary, actor) ||
+            !dt_is_share(actor->activity->collecting, all, dt_limits.collecting.share) ||
+            !dt_is_share(actor->activity->collecting, dt_recorded(summary),
+                         dt_limits.collecting.of_recording))
+            continue;
+        if (found++ >= dt_limits.collecting.per_rule)
+            return;
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, DT_RULE_collecting, DT_MEDIUM, actor,
+                "%s: %s of its time on a scheduler is garbage collection (%s)", name,
+                dt_show_share((double)actor->activity->collecting / (double)all).text,
+                dt_show_ns(actor->activity->collecting).text);
+    }
+}
+
+void dt_find_in_memory(struct dt_summary *summary) {
+    growing(summary);
+    large(summary);
+    collections(summary);
+    collecting(summary);
+}

@@ -1,0 +1,55 @@
+/* Findings about the recording itself. */
+#include <string.h>
+
+#include "summary/findings/rules.h"
+
+static void lost(struct dt_summary *summary) {
+    if (!summary->lost_rows)
+        return;
+    if (summary->lost_events)
+        dt_find(summary, DT_RULE_lost_events, DT_HIGH, NULL,
+                "%s%" PRIu64
+                " events were lost: counts are too low, and times can be wrong around the gaps",
+                summary->lost_unknown ? "more than " : "", summary->lost_events);
+    else
+        dt_find(summary, DT_RULE_lost_events, DT_HIGH, NULL,
+                "an unknown number of events were lost: counts are too low, and times can be wrong "
+                "around the gaps");
+}
+
+static void skipped(struct dt_summary *summary) {
+    if (summary->skipped && !summary->events)
+        dt_find(summary, DT_RULE_no_events, DT_HIGH, NULL,
+                "the recording has no dyntrace events; other events skipped: %" PRIu64,
+                summary->skipped);
+}
+
+static bool was_reported_before(const struct dt_listed *rows, unsigned at) {
+    for (unsigned i = 0; i < at; i++)
+        if (rows[i].node == rows[at].node && strcmp(rows[i].word, rows[at].word) == 0)
+            return true;
+    return false;
+}
+
+/* Each `what` once per node, with its first reason. */
+static void withheld(struct dt_summary *summary) {
+    const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
+    uint64_t left = dt_limits.withheld.per_rule;
+
+    for (unsigned i = 0; i < summary->withheld.rows->len && left > 0; i++) {
+        if (was_reported_before(rows, i))
+            continue;
+        left--;
+        bool is_named = are_several && rows[i].node;
+        dt_find(summary, DT_RULE_withheld, DT_LOW, NULL, "%s could not be traced%s%s: %s",
+                rows[i].word, is_named ? " on " : "", is_named ? rows[i].node->name : "",
+                rows[i].text);
+    }
+}
+
+void dt_find_in_recording(struct dt_summary *summary) {
+    lost(summary);
+    skipped(summary);
+    withheld(summary);
+}

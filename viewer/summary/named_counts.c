@@ -1,0 +1,63 @@
+#include "summary/named_counts.h"
+
+#include <string.h>
+
+#include "shared/arrays.h"
+
+/* Rows, at most. Further names are summed in the row "others". */
+enum { MOST = 8192 };
+
+static unsigned name_hash(const void *row) {
+    const struct dt_named *named = row;
+
+    return g_direct_hash(named->node) + g_str_hash(named->name);
+}
+
+static gboolean name_equal(const void *a, const void *b) {
+    const struct dt_named *x = a, *y = b;
+
+    return x->node == y->node && strcmp(x->name, y->name) == 0;
+}
+
+static void name_free(void *row) {
+    struct dt_named *named = row;
+
+    g_free(named->name);
+    g_free(named->unit);
+    dt_quantiles_clear(&named->took);
+    g_free(named);
+}
+
+void dt_names_init(struct dt_names *names) {
+    names->rows = g_hash_table_new_full(name_hash, name_equal, NULL, name_free);
+}
+
+void dt_names_free(struct dt_names *names) {
+    g_hash_table_destroy(names->rows);
+}
+
+struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name) {
+    struct dt_named key = {.node = node, .name = (char *)name};
+    struct dt_named *named = g_hash_table_lookup(names->rows, &key);
+
+    if (named)
+        return named;
+    if (names->others)
+        return names->others;
+    bool is_last = g_hash_table_size(names->rows) + 1 >= MOST;
+    named = g_new0(struct dt_named, 1);
+    named->node = is_last ? NULL : node;
+    named->name = g_strdup(is_last ? "others" : name);
+    named->last = named->min = named->max = DT_NO_VALUE;
+    g_hash_table_add(names->rows, named);
+    if (is_last)
+        names->others = named;
+    return named;
+}
+
+GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by) {
+    GPtrArray *rows = dt_rows_of(names->rows);
+
+    g_ptr_array_sort(rows, by);
+    return rows;
+}

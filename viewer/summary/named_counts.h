@@ -1,0 +1,24 @@
+/* A bounded table of names: functions, spans, counters. */
+#pragma once
+
+#include "summary/quantiles.h"
+#include "actors/seen_nodes.h"
+
+/* The row of a name, on a node or on none. */
+struct dt_named {
+    struct dt_seen_node *node;
+    char *name, *unit;
+    uint64_t count, failed, inferred, measured;
+    int64_t total, own;     /* ns; for a counter of shares, their sum */
+    int64_t min, max, last; /* for counters */
+    struct dt_quantiles took;
+};
+
+struct dt_names {
+    GHashTable *rows;
+    struct dt_named *others; /* the sum of names beyond the bound */
+};
+void dt_names_init(struct dt_names *names);
+void dt_names_free(struct dt_names *names);
+struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
+GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by); /* the caller frees it */

@@ -1,0 +1,458 @@
+#include "summary/summary_events.h"
+
+#include <string.h>
+
+#include "model/model.h"
+#include "shared/term.h"
+#include "shared/texts.h"
+
+/* Bytes of a request's shape, and of an example text. */
+enum { SHAPE = 80, EXAMPLE = 160 };
+
+enum { PER_MILLE = 1000 };
+
+static void drop_actor(void *actor) {
+    dt_actor_drop(actor);
+}
+
+/* -- Nodes and processes ---------------------------------------------------------------- */
+
+static void node(void *data, struct dt_node *node) {
+    struct dt_summary *summary = data;
+
+    dt_seen_node_learn(&summary->actors.nodes, node);
+    dt_summary_at(summary, node->first);
+    dt_summary_at(summary, node->last);
+}
+
+static void process(void *data, struct dt_process *process, int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+    dt_actor_learn_parent(actor);
+    if (process->kind == DT_PORT)
+        dt_summary_recorded(summary, actor->node, DT_RECORDED_PORTS);
+    if (process->kind != DT_PROCESS)
+        return;
+    summary->processes_seen++;
+    if (actor->node)
+        actor->node->processes++;
+    if (process->began != DT_NO_VALUE)
+        dt_summary_recorded(summary, actor->node, DT_RECORDED_SPAWNS);
+}
+
+static void process_named(void *data, struct dt_process *process, int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    dt_actor_learn_parent(dt_actor_of(&summary->actors, process));
+}
+
+static void process_exited(void *data, const struct dt_exit *e) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, e->time);
+    struct dt_actor *actor = dt_summary_traced(summary, e->process);
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
+    summary->exits++;
+    actor->activity->has_crashed = e->is_crash;
+    if (!e->is_crash)
+        return;
+    GPtrArray *linked = g_ptr_array_new_with_free_func(drop_actor);
+    for (unsigned i = 0; i < e->links; i++)
+        g_ptr_array_add(linked, dt_actor_keep(dt_actor_of(&summary->actors, e->linked[i])));
+    dt_list_add(&summary->crashes, (struct dt_listed){.actor = actor,
+                                                      .node = actor->node,
+                                                      .time = e->time,
+                                                      .text = g_strdup(e->reason),
+                                                      .linked = linked});
+}
+
+static void process_gone(void *data, struct dt_process *process) {
+    struct dt_summary *summary = data;
+    struct dt_actor *actor = dt_actor_gone(process);
+
+    if (!actor)
+        return;
+    g_clear_pointer(&actor->activity->stack, g_array_unref);
+    if (actor->kind == DT_PROCESS || actor->kind == DT_PORT)
+        dt_lives_add(&summary->lives, actor);
+    if (actor->kind == DT_PROCESS)
+        dt_top_add(&summary->processes, actor);
+    else if (actor->kind == DT_PORT)
+        dt_top_add(&summary->ports, actor);
+    dt_actor_drop(actor);
+}
+
+/* -- Intervals -------------------------------------------------------------------------- */
+
+static void on_runnable(struct dt_summary *summary, struct dt_actor *actor,
+                        const struct dt_interval *i) {
+    int64_t ns = i->end - i->begin;
+
+    actor->activity->runnable += ns;
+    dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_RUNNABLE, i->begin, i->end);
+    if (ns > actor->activity->longest_wait) {
+        actor->activity->longest_wait = ns;
+        actor->activity->longest_wait_at = i->begin;
+    }
+    if (dt_list_wants(&summary->waits, ns))
+        dt_list_add(&summary->waits, (struct dt_listed){.actor = actor,
+                                                        .node = actor->node,
+                                                        .time = i->begin,
+                                                        .ns = ns,
+                                                        .text = g_strdup(i->out),
+                                                        .inferred = i->inferred});
+}
+
+static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
+                          const struct dt_interval *i) {
+    int64_t ns = i->end - i->begin, credible = MIN(ns, i->explained);
+
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_COLLECTIONS);
+    actor->activity->collecting += credible;
+    actor->activity->collections++;
+    dt_heap_collected(&actor->activity->heap, i);
+    dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_COLLECTING, i->begin,
+                 i->begin + credible);
+    if (i->is_open || !dt_list_wants(&summary->collections, ns))
+        return;
+    dt_list_add(&summary->collections, (struct dt_listed){.actor = actor,
+                                                          .node = actor->node,
+                                                          .time = i->begin,
+                                                          .ns = ns,
+                                                          .is_major = i->is_major,
+                                                          .is_stretched = dt_is_stretched(i),
+                                                          .inferred = i->inferred,
+                                                          .reclaimed = i->reclaimed,
+                                                          .heap = i->heap + i->old_heap});
+}
+
+static void on_running(struct dt_summary *summary, struct dt_actor *actor,
+                       const struct dt_interval *i) {
+    enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
+    bool is_io = kind == DT_SCHEDULER_DIRTY_IO;
+
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_SCHEDULING);
+    actor->activity->is_traced = actor->activity->ran = true;
+    *(is_io ? &actor->activity->dirty_io : &actor->activity->run) += i->end - i->begin;
+    if (kind == DT_SCHEDULER_DIRTY_CPU)
+        actor->activity->dirty_cpu += i->end - i->begin;
+    if (actor->kind == DT_PROCESS)
+        dt_load_time(&summary->load, &summary->period, actor->node,
+                     is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
+}
+
+static void interval(void *data, const struct dt_interval *i) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, i->end);
+    struct dt_actor *actor = dt_actor_of(&summary->actors, i->process);
+    switch (i->state) {
+    case DT_STATE_RUNNING:
+        on_running(summary, actor, i);
+        break;
+    case DT_STATE_RUNNABLE:
+        actor->activity->is_traced = actor->activity->ran = true;
+        if (actor->kind == DT_PROCESS)
+            on_runnable(summary, actor, i);
+        break;
+    case DT_STATE_WAITING:
+        actor->activity->is_traced = actor->activity->ran = true;
+        actor->activity->waiting += i->end - i->begin;
+        break;
+    case DT_STATE_COLLECTING:
+        actor->activity->is_traced = true;
+        on_collecting(summary, actor, i);
+        break;
+    default:
+        break;
+    }
+}
+
+static void mailbox(void *data, struct dt_process *process, int64_t time) {
+    struct dt_summary *summary = data;
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+
+    (void)time;
+    actor->activity->mailbox_max = MAX(actor->activity->mailbox_max, process->mailbox);
+}
+
+/* -- Calls ------------------------------------------------------------------------------ */
+
+/* A call that has not ended. */
+struct called {
+    uint64_t number;
+    struct dt_named *row;
+};
+
+static void call_begin(void *data, struct dt_frame *frame) {
+    struct dt_summary *summary = data;
+    struct dt_actor *actor = dt_summary_traced(summary, frame->process);
+
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_CALLS);
+    actor->activity->call_events++;
+    if (!frame->inferred) {
+        dt_summary_at(summary, frame->begin);
+        dt_load_count(&summary->load, &summary->period, actor->node, DT_LOAD_CALLS, frame->begin);
+    }
+    if (!actor->activity->stack)
+        actor->activity->stack = g_array_new(false, false, sizeof(struct called));
+    struct called called = {frame->number,
+                            dt_names_row(&summary->calls, actor->node, frame->entry)};
+    g_array_append_val(actor->activity->stack, called);
+}
+
+/* Pops a call from the stack. */
+static struct dt_named *leave(struct dt_summary *summary, struct dt_actor *actor,
+                              const struct dt_frame *frame, bool *is_outermost) {
+    GArray *stack = actor->activity->stack;
+    unsigned n = stack ? stack->len : 0;
+
+    while (n > 0 && g_array_index(stack, struct called, n - 1).number != frame->number)
+        n--;
+    *is_outermost = true;
+    if (n == 0)
+        return dt_names_row(&summary->calls, actor->node, frame->entry);
+    struct dt_named *row = g_array_index(stack, struct called, n - 1).row;
+    g_array_set_size(stack, n - 1);
+    for (unsigned i = 0; i + 1 < n; i++)
+        if (g_array_index(stack, struct called, i).row == row)
+            *is_outermost = false;
+    return row;
+}
+
+static void call_end(void *data, struct dt_frame *frame) {
+    struct dt_summary *summary = data;
+    struct dt_actor *actor = dt_actor_of(&summary->actors, frame->process);
+    bool is_outermost;
+    struct dt_named *row = leave(summary, actor, frame, &is_outermost);
+
+    row->count++;
+    if (frame->left == DT_LEFT_EXCEPTION)
+        row->failed++;
+    bool is_measured =
+        !frame->inferred && (frame->left == DT_LEFT_RETURN || frame->left == DT_LEFT_EXCEPTION ||
+                             (frame->left == DT_LEFT_TAIL_CALL && frame->has_return));
+    if (!is_measured) {
+        row->inferred++;
+        return;
+    }
+    dt_summary_at(summary, frame->end);
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_RETURNS);
+    row->measured++;
+    actor->activity->call_events++;
+    if (is_outermost)
+        row->total += frame->end - frame->begin;
+    if (frame->own > 0)
+        row->own += frame->own;
+    dt_quantiles_add(&row->took, (uint64_t)MAX(frame->end - frame->begin, 0));
+}
+
+/* -- Messages --------------------------------------------------------------------------- */
+
+static void sent(void *data, struct dt_message *m) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, m->sent);
+    summary->sent++;
+    struct dt_actor *from = dt_summary_traced(summary, m->from);
+    struct dt_seen_node *node = from ? from->node : NULL;
+    dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
+    if (from)
+        from->activity->sent++;
+    dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
+}
+
+static void delivered(void *data, struct dt_message *m) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, m->delivered);
+    struct dt_actor *to = dt_summary_traced(summary, m->to);
+    summary->reached++;
+    if (to)
+        to->activity->reached++;
+    /* Without recorded deliveries, messages from timers, monitors and other nodes are missing, so
+       the count would be too low. */
+    if (m->to && !m->to->node->has_deliveries)
+        return;
+    summary->received++;
+    dt_summary_recorded(summary, to ? to->node : NULL, DT_RECORDED_DELIVERIES);
+    if (!to)
+        return;
+    to->activity->received++;
+    if (to->node && to->kind == DT_PROCESS)
+        to->node->has_receipts = true;
+}
+
+static char *example_of(const char *text) {
+    return dt_cut(text, EXAMPLE, "...");
+}
+
+/* The sender, or the kind of sender if only that is known. */
+static struct dt_actor *sender_of(struct dt_summary *summary, const struct dt_message *m,
+                                  const struct dt_actor *to) {
+    if (m->from)
+        return dt_actor_of(&summary->actors, m->from);
+    if (!*m->timer)
+        return NULL;
+    if (strcmp(m->timer, "clock_service") == 0)
+        return dt_actor_sum(&summary->actors, to ? to->node : NULL, "timers");
+    return dt_actor_sum(&summary->actors, to ? to->node : NULL, m->timer);
+}
+
+/* Each call has a new alias, so aliases are summed. */
+static const char *receiver_of(const char *to_text) {
+    return g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text;
+}
+
+static void on_dead(struct dt_summary *summary, const struct dt_message *m, struct dt_actor *from,
+                    struct dt_actor *to) {
+    summary->dead_messages++;
+    struct dt_pair *row =
+        dt_pairs_row(&summary->dead, from, to, to ? NULL : receiver_of(m->to_text));
+    row->count++;
+    if (!row->example)
+        row->example = example_of(m->text);
+}
+
+static void message_gone(void *data, struct dt_message *m) {
+    struct dt_summary *summary = data;
+    struct dt_actor *to = m->to ? dt_actor_of(&summary->actors, m->to) : NULL;
+    struct dt_actor *from = sender_of(summary, m, to);
+
+    if (m->is_dead) {
+        on_dead(summary, m, from, to);
+        return;
+    }
+    if (!to && *m->to_text)
+        to = dt_actor_sum(&summary->actors, from ? from->node : NULL, receiver_of(m->to_text));
+    struct dt_pair *row = dt_pairs_row(&summary->talks, from, to, NULL);
+    row->count++;
+    /* For the other messages, the send names both processes. */
+    row->inferred += m->matched == DT_MATCHED_ORDER || m->matched == DT_MATCHED_EARLY;
+    dt_requests_add(&summary->requests, &summary->actors, m);
+}
+
+static void took(struct dt_pair *row, const struct dt_server_call *c) {
+    dt_quantiles_add(&row->took, (uint64_t)MAX(c->ended - c->began, 0));
+    if (c->taken != DT_NO_VALUE) {
+        dt_quantiles_add(&row->queued, (uint64_t)MAX(c->taken - c->began, 0));
+        dt_quantiles_add(&row->worked, (uint64_t)MAX(c->ended - c->taken, 0));
+    }
+}
+
+static void server_call(void *data, const struct dt_server_call *c) {
+    struct dt_summary *summary = data;
+    struct dt_actor *caller = dt_actor_of(&summary->actors, c->caller),
+                    *server = dt_actor_of(&summary->actors, c->server);
+
+    dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
+    char shape[SHAPE];
+    dt_term_shape(c->request, shape, sizeof shape);
+    bool is_named = *c->caller->name;
+    struct dt_actor *from = is_named ? caller : dt_actor_kind(caller);
+    struct dt_pair *row = dt_pairs_row(&summary->server_calls, from, server, shape);
+    if (row->count == 0) {
+        row->only = dt_actor_keep(caller);
+        row->example = example_of(c->request);
+    } else if (row->only && row->only != caller) {
+        dt_actor_drop(row->only);
+        row->only = NULL;
+    }
+    row->count++;
+    row->timeouts += c->outcome == DT_OUTCOME_TIMEOUT;
+    row->downs += c->outcome == DT_OUTCOME_DOWN;
+    if (c->outcome == DT_OUTCOME_REPLY)
+        took(row, c);
+}
+
+/* -- Spans, counters, losses ------------------------------------------------------------ */
+
+static void span(void *data, const struct dt_span *span) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, span->end);
+    struct dt_actor *actor = dt_summary_traced(summary, span->process);
+    dt_summary_recorded(summary, actor ? actor->node : NULL, DT_RECORDED_SPANS);
+    struct dt_named *row = dt_names_row(&summary->spans, NULL, span->name);
+    row->count++;
+    if (span->is_open)
+        return;
+    row->failed += strcmp(span->outcome, "ok") != 0;
+    row->total += span->end - span->begin;
+    dt_quantiles_add(&row->took, (uint64_t)MAX(span->end - span->begin, 0));
+}
+
+static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
+                    int64_t value, int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    struct dt_seen_node *seen = dt_seen_node(&summary->actors.nodes, node);
+    dt_summary_recorded(summary, seen, DT_RECORDED_COUNTERS);
+    struct dt_named *row = dt_names_row(&summary->counters, seen, name);
+    dt_set(&row->unit, unit);
+    row->min = row->count ? MIN(row->min, value) : value;
+    row->max = row->count ? MAX(row->max, value) : value;
+    row->last = value;
+    /* Only for shares, to compute their average. */
+    if (value >= 0 && value <= PER_MILLE)
+        row->total += value;
+    row->count++;
+}
+
+static void lost(void *data, const struct dt_lost *lost) {
+    struct dt_summary *summary = data;
+
+    summary->lost_rows++;
+    summary->lost_unknown |= lost->count == 0;
+    summary->lost_events += lost->count;
+    if (summary->lost->len >= DT_LISTED)
+        return;
+    struct dt_seen_lost seen = {.node = dt_seen_node(&summary->actors.nodes, lost->node),
+                                .stream = g_strdup(lost->stream),
+                                .begin = lost->begin,
+                                .end = lost->end,
+                                .count = lost->count};
+    g_array_append_val(summary->lost, seen);
+}
+
+/* -- The end ---------------------------------------------------------------------------- */
+
+void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
+    summary->events = dt_model_events(model);
+    summary->skipped = dt_model_skipped(model);
+    dt_top_cut(&summary->processes);
+    dt_top_cut(&summary->ports);
+    dt_list_sort(&summary->crashes);
+    dt_list_sort(&summary->log);
+    dt_list_sort(&summary->others);
+    dt_list_sort(&summary->nodes_down);
+    dt_list_sort(&summary->withheld);
+    dt_list_sort(&summary->waits);
+    dt_list_sort(&summary->collections);
+}
+
+const struct dt_sink dt_summary_collector = {
+    .node = node,
+    .node_gone = node,
+    .process = process,
+    .process_named = process_named,
+    .process_exited = process_exited,
+    .process_gone = process_gone,
+    .interval = interval,
+    .mailbox = mailbox,
+    .call_begin = call_begin,
+    .call_end = call_end,
+    .sent = sent,
+    .delivered = delivered,
+    .message_gone = message_gone,
+    .server_call = server_call,
+    .span = span,
+    .instant = dt_summary_instant,
+    .counter = counter,
+    .sample = dt_summary_sample,
+    .lost = lost,
+};
