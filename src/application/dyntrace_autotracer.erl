@@ -96,8 +96,11 @@ handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
     {noreply, poll(State)};
 handle_info({dyntrace_layout, Layout}, State) ->
     {noreply, publish(info(), State#state{layout = Layout})};
-handle_info(Message, State = #state{sources = Sources}) ->
-    {noreply, State#state{sources = dyntrace_sources:message(Message, Sources)}}.
+handle_info(Message, State = #state{gc_flag = GcFlag, sources = Sources}) ->
+    {noreply, case dyntrace_gc_flag:message(Message, GcFlag) of
+                  {checked, Checked} -> State#state{gc_flag = Checked};
+                  unknown -> State#state{sources = dyntrace_sources:message(Message, Sources)}
+              end}.
 
 terminate(_, #state{tracing = Tracing, sources = Sources}) ->
     ok = dyntrace_status:clear(),

@@ -8,7 +8,7 @@
 %% Therefore a separate process reads them asynchronously.
 -module(dyntrace_gc_flag).
 
--export([new/0, stop/1, may_set/1]).
+-export([new/0, stop/1, may_set/1, message/2]).
 
 -export_type([state/0]).
 
@@ -48,6 +48,11 @@ may_set(State) ->
         false -> {true, State}
     end.
 
+%% The worker got a message between two polls. A check that takes longer than ?ANSWER_MS ends with one.
+-spec message(Message :: term(), state()) -> {checked, state()} | unknown.
+message({'DOWN', Ref, process, Pid, Result}, {checking, Pid, Ref}) -> {checked, checked(Result)};
+message(_, _) -> unknown.
+
 answer(free) ->
     case is_taken_for_new() of
         true -> {false, taken()};
@@ -66,11 +71,15 @@ answer(State = {taken, Since}) ->
 
 answer(State = {checking, Pid, Ref}, Wait) ->
     receive
-        {'DOWN', Ref, process, Pid, {taken, false}} -> {true, free};
-        {'DOWN', Ref, process, Pid, _} -> {false, taken()}
+        {'DOWN', Ref, process, Pid, Result} ->
+            Checked = checked(Result),
+            {Checked =:= free, Checked}
     after Wait ->
             {false, State}
     end.
+
+checked({taken, false}) -> free;
+checked(_) -> taken().
 
 taken() ->
     {taken, now_ms()}.

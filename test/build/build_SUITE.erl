@@ -28,7 +28,9 @@ clang(Config) -> builds("clang", Config).
 %% Without the project's Makefile: the library works, and each probe has exactly one site.
 builds(CC, Config) ->
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
-    {0, _} = make("CC=" ++ CC, Config),
+    %% The sites depend on the optimizer. The viewer only has to compile.
+    {0, _} = test_shell:run("cd '~ts' && make -C c_src CC=~s && make -C viewer CC=~s CFLAGS=-O0",
+                            [?config(folder, Config), CC, CC]),
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).

@@ -171,7 +171,7 @@ happen() ->
     ok = awaited({Port, {data, <<"timeout">>}}),
     %% The port's turn is over when the port answers.
     _ = erlang:port_info(Port),
-    Sleeper ! {go, Port},
+    Sleeper ! go,
     test_wait:until("it has slept", {current_function, {?MODULE, slept, 0}},
                     fun() -> process_info(Sleeper, current_function) end),
     %% Waits until the process is scheduled out.
@@ -193,8 +193,9 @@ collects(To) ->
     To ! {self(), collected},
     receive stop -> hd(List) end.
 
+%% In a port of its own: on one that another scheduler still works on, the port would sleep instead of the process.
 sleeps(_) ->
-    receive {go, Port} -> ok = test_driver:sleep(Port, 50) end,
+    receive go -> ok = test_driver:sleep(test_driver:open(output), 50) end,
     slept().
 
 slept() ->

@@ -95,6 +95,9 @@ stop(#place{keeper = Keeper}) ->
 launch(Place, Command, Logs) ->
     Quoted = lists:join(" ", [test_command:quoted(Word) || Word <- Command]),
     Line = io_lib:format("exec > ~s/launched 2>&1; ~ts; echo ended with $?", [Logs, Quoted]),
+    %% Otherwise the server, and a tool that starts at the same time, both create the cookie, and one of them fails.
+    {0, _} = test_shell:run("~s sh -c 'test -e .erlang.cookie || (umask 277 && echo secret > .erlang.cookie)'",
+                            [as_user(Place)]),
     {0, _} = test_shell:run("~s setsid sh -c ~ts >/dev/null 2>&1 &", [as_user(Place), test_command:quoted(Line)]),
     ok.
 

@@ -18,7 +18,7 @@ all() ->
      supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
-                                                      collections_of_processes_to_come, handle_held,
+                                                      collections_of_processes_to_come, checked_late, handle_held,
                                                       session_destroyed]].
 
 %% -- Nothing is set twice --------------------------------------------------------------------
@@ -390,6 +390,25 @@ collections_of_processes_to_come(Config) ->
     call(Config, fun() -> apply(trace, session_destroy, [persistent_term:get(test_theirs)]) end),
     until_following(processes, [garbage_collection], Config),
     _ = test_bpftrace:stop(Consumer).
+
+%% The worker gets the result of a slow check between two polls.
+checked_late(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([gc_major_start], Config),
+    until_flags(new, [garbage_collection], Config),
+    _ = call(Config, fun() -> sys:replace_state(dyntrace_autotracer, fun checks_slowly/1) end),
+    until_flags(new, [], Config),
+    call(Config, fun() -> test_checker ! end_check end),
+    until_flags(new, [garbage_collection], Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% In the worker: its state, in which no other session had the flag, with a check that has not ended.
+checks_slowly(State) ->
+    GcFlag = 7,
+    free = element(GcFlag, State),
+    {Pid, Ref} = spawn_monitor(fun() -> receive end_check -> exit({taken, false}) end end),
+    true = register(test_checker, Pid),
+    setelement(GcFlag, State, {checking, Pid, Ref}).
 
 withheld(Theirs, Config) ->
     keep_log(Config),

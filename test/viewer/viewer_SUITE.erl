@@ -474,8 +474,10 @@ folder_of_another(Config) ->
 %% The folder's owner may rename and replace the file. In that case, the sink must not report that it was written.
 replaced_meanwhile(Config) ->
     Trace = small_trace(Config),
+    Other = {ok, <<"of another">>},
+    %% If the file is replaced just before the sink renames it, the sink renames the other one.
     [replaced_meanwhile(Sink, What, Left, Trace)
-     || Sink <- [report, html], {What, Left} <- [{"file", {error, enoent}}, {"folder", {ok, <<"of another">>}}]].
+     || Sink <- [report, html], {What, Left} <- [{"file", [{error, enoent}, Other]}, {"folder", [Other]}]].
 
 replaced_meanwhile(Sink, What, Left, Trace) ->
     Script = filename:join([test_shell:project(), "test/support/swap_file.py"]),
@@ -491,7 +493,7 @@ replaced_meanwhile(Sink, What, Left, Trace) ->
                 end),
     case Swapped of
         {0, Status, Output, Found} ->
-            ?assertEqual({Sink, What, 1, Left}, {Sink, What, Status, Found}, Output),
+            ?assertEqual({Sink, What, 1, true}, {Sink, What, Status, lists:member(Found, Left)}, {Found, Output}),
             ?assert(says(Output, "another process has replaced it"), Output);
         {3, _, _, _} ->
             replaced_meanwhile(Sink, What, Left, Trace)
