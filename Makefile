@@ -92,7 +92,7 @@ check: export DYNTRACE_CASES ?= 10000
 endif
 
 check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: only these)
-	$(if $(SUITES),tools/apart $(REBAR) ct --suite $(call suites,$(SUITES)),\
+	$(if $(SUITES),tools/apart env REBAR=$(REBAR) tools/ct --suite $(call suites,$(SUITES)),\
 	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
 # The folders whose suites run one after the other. `make check` runs the lanes in parallel, .ci/run runs one per job.
@@ -127,13 +127,13 @@ named = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(
 ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
-	$(REBAR) ct --dir test/vm
+	REBAR=$(REBAR) tools/ct --dir test/vm
 
 check-systems: deps-systems cached all ## observe Debian's RabbitMQ and ejabberd, healthy and with planted faults (root)
-	tools/apart $(REBAR) ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
+	tools/apart env REBAR=$(REBAR) tools/ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
 
 soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)
-	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart $(REBAR) ct --dir test/soak
+	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart env REBAR=$(REBAR) tools/ct --dir test/soak
 
 # OTP 25, 27 and 29, as packaged by Debian.
 RELEASES := bookworm trixie forky
@@ -160,7 +160,7 @@ RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing nativ
 # With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
 check-release: build
-	$(REBAR) ct $(if $(CASES),--case $(CASES)) \
+	REBAR=$(REBAR) tools/ct $(if $(CASES),--case $(CASES)) \
 	  --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
 
 # Builds with the compiler cache, which the jobs of .ci/run share.
@@ -194,7 +194,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
-	  $(REBAR) ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
+	  REBAR=$(REBAR) tools/ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
 # One part of the suites. The jobs of .ci/run divide the parts among themselves.
 $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:

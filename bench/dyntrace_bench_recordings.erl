@@ -1,4 +1,4 @@
-%% Large recordings, from which the viewer makes pictures.
+%% Large recordings, from which the viewer makes its outputs.
 -module(dyntrace_bench_recordings).
 
 -export([exchanges/3, crowded/3]).

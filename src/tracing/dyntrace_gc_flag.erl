@@ -48,7 +48,8 @@ may_set(State) ->
         false -> {true, State}
     end.
 
-%% The worker got a message between two polls. A check that takes longer than ?ANSWER_MS ends with one.
+%% Takes a message that the worker got between two polls: the result of a check that took longer than ?ANSWER_MS, or
+%% another message.
 -spec message(Message :: term(), state()) -> {checked, state()} | unknown.
 message({'DOWN', Ref, process, Pid, Result}, {checking, Pid, Ref}) -> {checked, checked(Result)};
 message(_, _) -> unknown.
@@ -60,22 +61,19 @@ answer(free) ->
     end;
 answer(idle) ->
     {Pid, Ref} = spawn_monitor(fun exit_checked/0),
-    answer({checking, Pid, Ref}, ?ANSWER_MS);
-answer(State = {checking, _, _}) ->
-    answer(State, 0);
-answer(State = {taken, Since}) ->
-    case now_ms() >= Since + ?RETRY_MS of
-        true -> answer(idle);
-        false -> {false, State}
-    end.
-
-answer(State = {checking, Pid, Ref}, Wait) ->
     receive
         {'DOWN', Ref, process, Pid, Result} ->
             Checked = checked(Result),
             {Checked =:= free, Checked}
-    after Wait ->
-            {false, State}
+    after ?ANSWER_MS ->
+            {false, {checking, Pid, Ref}}
+    end;
+answer(State = {checking, _, _}) ->
+    {false, State};
+answer(State = {taken, Since}) ->
+    case now_ms() >= Since + ?RETRY_MS of
+        true -> answer(idle);
+        false -> {false, State}
     end.
 
 checked({taken, false}) -> free;

@@ -29,8 +29,7 @@ clang(Config) -> builds("clang", Config).
 builds(CC, Config) ->
     test_require:tool(os:find_executable(CC) =:= false andalso CC ++ " is not installed", []),
     %% The sites depend on the optimizer. The viewer only has to compile.
-    {0, _} = test_shell:run("cd '~ts' && make -C c_src CC=~s && make -C viewer CC=~s CFLAGS=-O0",
-                            [?config(folder, Config), CC, CC]),
+    {0, _} = make("CC=" ++ CC, "CFLAGS=-O0", Config),
     Library = filename:join([?config(folder, Config), "priv", "dyntrace.so"]),
     {0, Notes} = test_shell:run("LC_ALL=C readelf -n '~ts' | grep -c NT_STAPSDT", [Library]),
     ?assertEqual(length(catalogue_SUITE:usdt_names()), binary_to_integer(string:trim(Notes))).
@@ -267,8 +266,11 @@ says(Settings, What, Config) ->
 
 %% Builds the library, then the viewer.
 make(Settings, Config) ->
-    test_shell:run("cd '~ts' && for folder in c_src viewer; do make --no-print-directory -C $folder ~ts || exit; done",
-                   [?config(folder, Config), Settings]).
+    make(Settings, "", Config).
+
+make(Settings, OfViewer, Config) ->
+    test_shell:run("cd '~ts' && make --no-print-directory -C c_src ~ts && make --no-print-directory -C viewer ~ts ~ts",
+                   [?config(folder, Config), Settings, Settings, OfViewer]).
 
 lines(Output) ->
     binary:split(Output, <<"\n">>, [global, trim_all]).

@@ -3,7 +3,7 @@ import os
 import pwd
 import time
 import unittest
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 from unittest import mock
 
 from dyntrace_command.host.execution import NO_ANSWER
@@ -82,3 +82,30 @@ class Create(unittest.TestCase):
         while os.path.exists(home) and time.monotonic() < until:
             time.sleep(0.05)
         self.assertFalse(os.path.exists(home))
+
+
+class Daemons(unittest.TestCase):
+    """Root looks for the daemons of the nodes' users."""
+
+    @staticmethod
+    def homes(*nodes: Tuple[int, str]) -> List[Tuple[Optional[int], str]]:
+        """Returns the users and home folders of the daemons, for nodes with these users and home folders."""
+        some = [mock.Mock(home=home, **{"process.uid.return_value": uid}) for uid, home in nodes]
+        with mock.patch.object(os, "geteuid", lambda: 0):
+            return [(daemon.uid, daemon.home) for daemon in lttng.daemons_of_users(some)]
+
+    def test_homes(self) -> None:
+        """A user whose nodes have different home folders may have a daemon in each. Root has one daemon."""
+        self.assertEqual(self.homes((7, "/a"), (8, "/c"), (0, "/root"), (7, "/b"), (7, "/a")),
+                         [(7, "/a"), (7, "/b"), (8, "/c")])
+
+    def test_many_homes(self) -> None:
+        """One user can't make root ask for any number of daemons, nor keep it from asking for those of others."""
+        found = self.homes(*((7, f"/{number}") for number in range(1000)), (8, "/c"))
+        self.assertEqual([uid for uid, _ in found], lttng.MOST_HOMES * [7] + [8])
+
+    def test_ended(self) -> None:
+        """A node that has ended meanwhile is left out."""
+        ended = mock.Mock(home="/a", **{"process.uid.side_effect": FileNotFoundError})
+        with mock.patch.object(os, "geteuid", lambda: 0):
+            self.assertEqual(lttng.daemons_of_users([ended]), [])

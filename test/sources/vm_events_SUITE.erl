@@ -193,7 +193,7 @@ collects(To) ->
     To ! {self(), collected},
     receive stop -> hd(List) end.
 
-%% In a port of its own: on one that another scheduler still works on, the port would sleep instead of the process.
+%% In its own port: while another scheduler uses a port, the VM defers a control, and the process only waits.
 sleeps(_) ->
     receive go -> ok = test_driver:sleep(test_driver:open(output), 50) end,
     slept().

@@ -25,6 +25,8 @@ ANSWERS_S = 60
 NETWORK_S = 10
 # Seconds between polls of a daemon that is starting, or that waits for a node to register: each poll runs a program.
 POLL_S = 0.25
+# The maximum number of home folders in which a user's daemons are looked for: each may take ANSWERS_S.
+MOST_HOMES = 10
 # LTTng's library retries five seconds after a daemon has ended.
 REGISTERED_S = 8
 
@@ -180,14 +182,15 @@ def daemons_here() -> List[Lttng]:
 
 
 def daemons_of_users(some: Sequence[Node]) -> List[Lttng]:
-    """Returns, for root, the daemons of the nodes' users, even those that do not run."""
-    homes = {}
+    """Returns, for root, the daemons of the nodes' users, even those that do not run. A user whose nodes have different
+    home folders may have a daemon in each."""
+    homes: Dict[int, Dict[str, None]] = {}
     if os.geteuid() == 0:
         for node in some:
             # The node may have ended.
             with contextlib.suppress(OSError, KeyError):
-                homes[node.process.uid()] = home_of(node)
-    return [Lttng(uid, home) for uid, home in homes.items() if uid != 0]
+                homes.setdefault(node.process.uid(), {})[home_of(node)] = None
+    return [Lttng(uid, home) for uid in homes if uid != 0 for home in list(homes[uid])[:MOST_HOMES]]
 
 
 def home_of(node: Node) -> str:
@@ -211,4 +214,4 @@ def unregistered(chosen: Sequence[Node], asked: Sequence[Lttng]) -> Failure:
     """Returns the failure of the first node that is not registered with any daemon."""
     unknown = [node for node in chosen if not any(daemon.knows(node.pid) for daemon in asked)] or chosen
     return starved(unknown[0]) or Failure("not_registered", pid=unknown[0].pid, name=unknown[0].node,
-                                          daemons=", ".join(daemon.show() for daemon in asked))
+                                          daemons=", ".join(dict.fromkeys(daemon.show() for daemon in asked)))
