@@ -42,6 +42,7 @@ class Causes(unittest.TestCase):
         patterns = re.findall(r'reason != "([^"]*)"', condition)
         self.assertEqual(condition, " && ".join(f'reason != "{pattern}"' for pattern in patterns))
         for reason, is_crash in [("normal", False), ("killed", False), ("enoent", False), ("tcp_closed", False),
+                                 ("ok", False), ("{ok,lists,<<70,79,82>>}", False), ("okay", True),
                                  ("{shutdown,{failed,1}}", False), ("{#Ref<0.1.2.3>,return,60}", False),
                                  ("{reference(),exit,term()}", False), ("{#Ref<0.1.2.3>,timeout}", True),
                                  ("shutdown_failed", True), ("{badmatch,{error,enoent}}", True)]:
