@@ -86,9 +86,11 @@ cases() ->
       [on(Thread, Event) || {Thread, Event} <- [{"1_scheduler", identity(0, ?A, "shop_db")},
                                                 {"1_dirty_io_sche", in(0, ?A)}, {"1_dirty_io_sche", out(600 * ?MS, ?A)},
                                                 {"1_scheduler", in(?S, ?B)}]]},
-     {busy_schedulers, medium, "the schedulers are 93 % busy on average: processes that ran or could run waited for "
-                               "50 % of that time (inferred)",
-      [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
+     {busy_schedulers, medium, "the schedulers are 93 % busy on average, 100 % of it by 2 processes like <0.90.0> "
+                               "a:b/1: processes that ran or could run waited for 40 % of that time, <0.90.0> a:b/1 "
+                               "for up to 20.0 ms (inferred)",
+      [[spawned(0, Pid, ?C) || Pid <- [?A, pid(7)]], in(0, pid(7)), out(10 * ?MS, pid(7)), waiting(20 * ?MS),
+       counter(?S, "scheduler_utilization_1", 930), counter(?S, "dirty_io_utilization_1", 0)]},
      {lost_cpu, low, "the node is short of CPU: <0.90.0> shop_db lost its CPU during a garbage collection that took "
                      "237 ms for 609 words (inferred)",
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 237 * ?MS, 609)]},
@@ -241,7 +243,7 @@ results(Config) ->
     Earlier = [in(20, pid(40)), exited(200, pid(40), "killed")],
     ?assertEqual([], Crashed(Earlier)),
     [?assertMatch([{high, "<0.140.0> " ++ _}], Crashed([Known, Earlier]))
-     || Known <- [[identity(10, ?A, "shop_sup", "supervisor:shop/1"), identity(11, pid(40), "", "shop:init/1", ?A)],
+     || Known <- [[identity(10, ?B, "shop_sup", "supervisor:shop/1"), identity(11, pid(40), "", "shop:init/1", ?B)],
                   identity(10, pid(40), "shop_db")]].
 
 %% The same kind: reasons that differ only in data.

@@ -56,19 +56,20 @@ static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node 
 }
 
 /* A suspended process does not wait for a scheduler. The rows are sorted, longest first. */
-static const struct dt_listed *longest_wait(const struct dt_summary *summary) {
+static const struct dt_listed *longest_wait(const struct dt_summary *summary,
+                                            const struct dt_seen_node *node) {
     for (unsigned i = 0; i < summary->waits.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->waits.rows, struct dt_listed, i);
 
-        if (!row->actor || !row->actor->activity->sampled ||
-            !row->actor->activity->sampled->was_suspended)
+        if (row->node == node && (!row->actor || !row->actor->activity->sampled ||
+                                  !row->actor->activity->sampled->was_suspended))
             return row;
     }
     return NULL;
 }
 
-static void longest(struct dt_summary *summary) {
-    const struct dt_listed *row = longest_wait(summary);
+static void longest(struct dt_summary *summary, const struct dt_seen_node *node) {
+    const struct dt_listed *row = longest_wait(summary, node);
 
     if (!row || row->ns < dt_limits.long_wait.wait)
         return;
@@ -88,20 +89,79 @@ static int64_t sum_of(const struct dt_summary *summary, const struct dt_seen_nod
     return sum;
 }
 
-static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node) {
+/* -- Busy schedulers -------------------------------------------------------------------- */
+
+/* Processes with the same initial call. */
+struct kind {
+    struct dt_actor *most; /* the one that ran longest */
+    unsigned count;
+    int64_t ns;
+};
+
+/* Adds the time of a process to that of its kind, and returns it. */
+static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor) {
+    struct kind *kind = g_hash_table_lookup(kinds, dt_actor_kind(actor));
+    int64_t ns = on_cpu(actor);
+
+    if (!kind) {
+        kind = g_new0(struct kind, 1);
+        g_hash_table_insert(kinds, dt_actor_kind(actor), kind);
+    }
+    if (!kind->most || ns > on_cpu(kind->most))
+        kind->most = actor;
+    kind->count++;
+    kind->ns += ns;
+    return ns;
+}
+
+/* Which processes use most of the schedulers' time, as part of a sentence; empty if none do. */
+static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    g_autoptr(GHashTable) kinds = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    const struct kind *first = NULL;
+    GHashTableIter iter;
+    gpointer value;
+    int64_t all = 0;
+
+    for (unsigned i = 0; i < actors->len; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+        if (actor->node == node)
+            all += add_to_kind(kinds, actor);
+    }
+    g_hash_table_iter_init(&iter, kinds);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct kind *kind = value;
+        if (!first || kind->ns > first->ns)
+            first = kind;
+    }
+    if (!first || !dt_is_share(first->ns, all, dt_limits.busy_schedulers.mostly))
+        return g_strdup("");
+    g_autofree char *several = g_strdup_printf("%u processes like ", first->count);
+    g_autofree char *most = dt_actor_show_pid(first->most);
+    return g_strdup_printf(", %s of it by %s%s",
+                           dt_show_share((double)first->ns / (double)all).text,
+                           first->count > 1 ? several : "", most);
+}
+
+static bool waits_of(struct dt_summary *summary, const struct dt_seen_node *node) {
     int64_t waited = sum_of(summary, node, DT_LOAD_RUNNABLE);
     int64_t all = waited + sum_of(summary, node, DT_LOAD_RUN);
+    const struct dt_listed *wait = longest_wait(summary, node);
 
     if (waited < dt_limits.busy_schedulers.waited ||
         !dt_is_share(waited, all, dt_limits.busy_schedulers.share) || !is_busy(summary, node))
-        return;
+        return false;
     bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
+    g_autofree char *who = who_ran(summary, node);
+    g_autofree char *waiter = wait ? dt_actor_show_pid(wait->actor) : NULL;
     dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
             "the schedulers%s%s are %" PRId64
-            " %% busy on average: processes that ran or could run waited for %s of that time "
-            "(inferred)",
+            " %% busy on average%s: processes that ran or could run waited for %s of that time"
+            "%s%s%s%s (inferred)",
             are_several ? " of " : "", are_several ? node->name : "", utilization_of(summary, node),
-            dt_show_share((double)waited / (double)all).text);
+            who, dt_show_share((double)waited / (double)all).text, wait ? ", " : "",
+            wait ? waiter : "", wait ? " for up to " : "", wait ? dt_show_ns(wait->ns).text : "");
+    return true;
 }
 
 void dt_find_in_time(struct dt_summary *summary) {
@@ -113,7 +173,7 @@ void dt_find_in_time(struct dt_summary *summary) {
     spent(summary, &(struct share_rule){DT_RULE_file_io, dt_top_by_dirty_io, "waited for files",
                                         dt_limits.file_io.share, dt_limits.file_io.recorded,
                                         dt_limits.file_io.per_rule});
-    longest(summary);
     for (unsigned i = 0; i < nodes->len; i++)
-        waits_of(summary, g_ptr_array_index(nodes, i));
+        if (!waits_of(summary, g_ptr_array_index(nodes, i)))
+            longest(summary, g_ptr_array_index(nodes, i));
 }
