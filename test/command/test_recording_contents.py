@@ -3,12 +3,12 @@ import unittest
 from typing import Any, Dict, List, Optional, Tuple
 
 from dyntrace_command.recording.recording import Recorded
-from dyntrace_command.recording.recording_contents import Examined, lost_text, of_report, said
+from dyntrace_command.recording.recording_contents import Examined, findings_text, lost_text, of_report, said
 
 
 def report(lost: Optional[int], gaps: List[Optional[int]]) -> Dict[str, Any]:
     """A report in JSON."""
-    return {"recording": {"events": 17, "lost_events": lost, "lost": [{"count": gap} for gap in gaps]}}
+    return {"recording": {"events": 17, "lost_events": lost, "lost": [{"count": gap} for gap in gaps]}, "findings": []}
 
 
 class Numbers(unittest.TestCase):
@@ -27,10 +27,28 @@ class Numbers(unittest.TestCase):
         """The plugin's messages to users, with the next step; babeltrace2's other output is ignored."""
         error = "11-25 WARNING\ndyntrace: no names\n  next: wait\ndyntrace: nothing: \x1b\nCAUSED BY x\n  next: no\n"
         self.assertEqual(["dyntrace: no names\n  next: wait", "dyntrace: nothing: \\x1b"], said(error))
-        self.assertEqual(Examined(17, 0, False, ["no names"]), of_report(report(0, []), ["no names"]))
+        self.assertEqual(Examined(17, 0, False, ["no names"], None, "Findings: none"),
+                         of_report(report(0, []), ["no names"]))
 
     def test_summary(self) -> None:
         """Important remarks come first."""
         self.assertEqual("no names\nrecorded: 17 events, lost 0, 1.5 kB",
                          Recorded(17, "0", 1500, ["no names"]).summary())
         self.assertEqual("recorded: lost ?", Recorded(None, "?", None, []).summary())
+
+
+class Findings(unittest.TestCase):
+    """The terminal shows the findings as the report does."""
+
+    def test_lines(self) -> None:
+        """Long texts are wrapped between words, and a rule's next step is shown once."""
+        finding = {"severity": "high", "rule": "crashes", "next": "see the table", "text": "<0.1.0> crashed: badarg"}
+        found = [finding, {**finding, "severity": "medium", "text": 10 * "nine-char " + "and \x1b[2J the end"},
+                 {**finding, "severity": "low", "rule": "other", "text": 200 * "x"}]
+        self.assertEqual(["Findings",
+                          "  high    <0.1.0> crashed: badarg",
+                          "          next: see the table",
+                          "  medium  " + 10 * "nine-char " + "and",
+                          "          \\x1b[2J the end",
+                          "  low     " + 200 * "x",
+                          "          next: see the table"], findings_text(found).split("\n"))

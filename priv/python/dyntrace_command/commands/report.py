@@ -14,7 +14,7 @@ from dyntrace_command.node.loading import loaded
 from dyntrace_command.node.node import Node, check_traced
 from dyntrace_command.recording.mirror import mirrored
 from dyntrace_command.recording.recording import file_stem, record_nodes
-from dyntrace_command.recording.rendering import draw, findings, require_viewer
+from dyntrace_command.recording.rendering import draw, require_viewer
 from dyntrace_command.recording.session import Wanted
 
 
@@ -34,8 +34,11 @@ def report(options: argparse.Namespace) -> None:
         if is_alone and not options.events:
             say("single node: message deliveries are inferred (use --events all to record them)")
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
-        summary = record_nodes([node], wanted, options.seconds).summary()
+        recorded = record_nodes([node], wanted, options.seconds)
+        summary = recorded.summary()
         say(summary)
+        if output != "-" and not output.endswith(".txt") and recorded.findings:
+            print(recorded.findings, flush=True)
         params = {"contents": options.contents}
         if output.endswith(".html"):
             params["title"] = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
@@ -43,8 +46,6 @@ def report(options: argparse.Namespace) -> None:
             for text in [*mirror.remarks, *draw(mirror, output, params)]:
                 if text not in summary:
                     say(text)
-            if output != "-" and not output.endswith(".txt"):
-                print(findings(mirror))
         if output != "-":
             print(output)
 

@@ -37,17 +37,20 @@ INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
 INDEX_MOST, INDEXES_MOST = MB, 32 * MB
 # Seconds for one inspection of a folder during the recording.
 LOOK_S = 0.5
+# Reading a recording takes a second per 10 MB or so. From this size on, a line says that it is read.
+SAID_FROM = 20 * MB
 # The header of a packet without events has about 90 bytes.
 EMPTY_BITS = 128 * 8
 
 
 class Recorded(NamedTuple):
     """The numbers of a recording, None if unknown: events, lost events as a text, bytes. `remarks` are messages about
-    it."""
+    it. `findings` is a text, empty if the recording could not be read in time."""
     events: Optional[int]
     lost: str
     bytes: Optional[int]
     remarks: List[str]
+    findings: str = ""
 
     def summary(self) -> str:
         """Returns the remarks, then the numbers as a line."""
@@ -168,6 +171,8 @@ class Watch:
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
         found, events, remarks, may_have = None, None, [], has_events(folder)
+        if not self.quiet and folder_size(folder) > SAID_FROM:
+            say(f"reading {size(folder_size(folder))}")
         try:
             with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
@@ -181,7 +186,7 @@ class Watch:
         if not events and (events == 0 or not may_have):
             raise self.not_started(folder, lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
-                        remarks + (found.said if found else []) + withheld)
+                        remarks + (found.said if found else []) + withheld, found.findings if found else "")
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder, and returns the failure of a recording without events."""

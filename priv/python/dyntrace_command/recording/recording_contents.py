@@ -1,8 +1,9 @@
-"""The counts of a recording, taken from the report so that the terminal shows the same numbers as every output format:
-its events, the lost events, and the plugin's messages."""
+"""The counts and findings of a recording, taken from the report so that the terminal shows the same as every output
+format: its events, the lost events, the findings, and the plugin's messages."""
 import json
 import re
 import shutil
+import textwrap
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from dyntrace_command.common.terminal import clean
@@ -13,16 +14,19 @@ from dyntrace_command.recording.mirror import Mirror
 
 # Seconds: a recording of a billion events takes about twelve minutes.
 EXAMINED_S = 3600
+# The width of a report.
+COLUMNS = 120
 
 
 class Examined(NamedTuple):
     """The numbers of events. `is_unknown`: an unknown number of events was lost in addition. `said`: the plugin's
-    messages. `begin`: the time of the first event, in nanoseconds of the system's clock."""
+    messages. `begin`: the time of the first event, in nanoseconds of the system's clock. `findings`: as text."""
     events: int
     lost: int
     is_unknown: bool
     said: List[str]
     begin: Optional[int] = None
+    findings: str = ""
 
     def lost_text(self) -> str:
         """Returns the number of lost events as text."""
@@ -58,7 +62,26 @@ def of_report(report: Dict[str, Any], texts: List[str]) -> Examined:
     """Extracts the counts from a report in JSON, with the plugin's messages."""
     recording = report["recording"]
     return Examined(recording["events"], recording["lost_events"] or 0,
-                    any(gap["count"] is None for gap in recording["lost"]), texts, recording.get("begin"))
+                    any(gap["count"] is None for gap in recording["lost"]), texts, recording.get("begin"),
+                    findings_text(report["findings"]))
+
+
+def findings_text(findings: List[Dict[str, str]]) -> str:
+    """Returns the findings as the report shows them. Only the first one of a rule has its next step."""
+    lines = ["Findings" if findings else "Findings: none"]
+    shown = set()
+    for one in findings:
+        lines.append(wrapped(f"  {one['severity']:8}", one["text"]))
+        if one["rule"] not in shown:
+            lines.append(wrapped("          next: ", one["next"]))
+        shown.add(one["rule"])
+    return "\n".join(lines)
+
+
+def wrapped(prefix: str, text: str) -> str:
+    """Returns the text after a prefix, with further lines indented by its length."""
+    return textwrap.fill(clean(text), COLUMNS, initial_indent=prefix, subsequent_indent=" " * len(prefix),
+                         break_long_words=False, break_on_hyphens=False)
 
 
 def said(error: str) -> List[str]:

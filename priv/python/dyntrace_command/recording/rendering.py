@@ -13,7 +13,7 @@ from dyntrace_command.host.execution import READ, SHOWN, Program, run
 from dyntrace_command.host.files import checked_output
 from dyntrace_command.host.tools import own_data, tool, tool_version
 from dyntrace_command.recording.mirror import Mirror
-from dyntrace_command.recording.recording_contents import EXAMINED_S, said
+from dyntrace_command.recording.recording_contents import said
 
 
 def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
@@ -27,12 +27,6 @@ def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[
     if done.status == -signal.SIGBUS:
         raise Failure("shortened", folder=mirror.typed())
     raise failure_of(mirror.as_typed(done.errors), mirror.typed(), output)
-
-
-def findings(mirror: Mirror) -> str:
-    """Returns the findings, the first part of the report."""
-    text = run(Program(view_command(mirror, None, {})), EXAMINED_S).output
-    return text.split("\n\n")[0].strip()
 
 
 def require_viewer(folder: str) -> str:
