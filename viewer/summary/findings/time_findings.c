@@ -94,12 +94,12 @@ static int64_t sum_of(const struct dt_summary *summary, const struct dt_seen_nod
 /* Processes with the same initial call. */
 struct kind {
     struct dt_actor *most; /* the one that ran longest */
-    unsigned count;
+    unsigned count;        /* of those that ran for a hundredth of the recording */
     int64_t ns;
 };
 
 /* Adds the time of a process to that of its kind, and returns it. */
-static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor) {
+static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor, int64_t recorded) {
     struct kind *kind = g_hash_table_lookup(kinds, dt_actor_kind(actor));
     int64_t ns = on_cpu(actor);
 
@@ -109,7 +109,7 @@ static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor) {
     }
     if (!kind->most || ns > on_cpu(kind->most))
         kind->most = actor;
-    kind->count++;
+    kind->count += dt_is_share(ns, recorded, 1);
     kind->ns += ns;
     return ns;
 }
@@ -126,7 +126,7 @@ static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node
     for (unsigned i = 0; i < actors->len; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         if (actor->node == node)
-            all += add_to_kind(kinds, actor);
+            all += add_to_kind(kinds, actor, dt_recorded(summary));
     }
     g_hash_table_iter_init(&iter, kinds);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
