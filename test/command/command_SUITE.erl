@@ -423,16 +423,20 @@ following() ->
         _ -> maps:with([processes, ports, calls, seq_trace, senders, sources], maps:get(following, dyntrace:info()))
     end.
 
-%% Records both nodes, but not the third one that the daemon knows.
+%% Both nodes are recorded, but not the third one that the daemon knows. A report can be of several nodes, too.
 recording_of_two(Config) ->
     [Other, Third] = [test_node:start() || _ <- [1, 2]],
     [ok = test_node:call(Node, fun() -> test_node:started([]) end) || Node <- [Other, Third]],
     Folder = filename:join(?config(folder, Config), "two"),
     Pids = [?config(os_pid, Config), test_node:os_pid(Other)],
     {0, _} = test_command:run(["record", "--seconds", "1", "-o", Folder | Pids]),
-    #{<<"recording">> := #{<<"nodes">> := Nodes}} = report_of(Folder),
-    ?assertEqual(lists:sort([list_to_integer(Pid) || Pid <- Pids]),
-                 lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes])),
+    File = filename:join(?config(folder, Config), "two.json"),
+    {0, Output} = test_command:run(["report", "--seconds", "1", "-o", File, hd(Pids) | Pids]),
+    %% There may be deliveries between them.
+    ?assertEqual(nomatch, re:run(Output, "message deliveries are inferred")),
+    [?assertEqual(lists:sort([list_to_integer(Pid) || Pid <- Pids]),
+                  lists:sort([Pid || #{<<"os_pid">> := Pid} <- Nodes]))
+     || #{<<"recording">> := #{<<"nodes">> := Nodes}} <- [report_of(Folder), test_viewer:decode(File)]],
     [test_node:stop(Node) || Node <- [Other, Third]].
 
 %% Four commands at once on one node. However a command ends, its session is removed and its recording is complete.
@@ -584,9 +588,13 @@ report(Config) ->
     Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "100", "-o", Page, "--keep", Kept]),
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
-    call(Config, fun() -> exits(3, {burnt, bread}) end),
+    call(Config, fun() -> exits(3, {{burnt, bread}, [{oven, bake, 1, []}]}) end),
     Output = test_command:interrupted(Command),
-    ?assertMatch({match, _}, re:run(Output, "^Findings\n  high .*crashed: {burnt,bread}", [multiline])),
+    %% The same findings as in the report, before the page's name.
+    {0, Report} = test_command:run(["view", Kept]),
+    {match, [Findings]} = re:run(Report, "^Findings\n(  .*\n)+", [multiline, {capture, first, binary}]),
+    ?assertMatch({match, _}, re:run(Findings, "high .*crashed:\\s+{{burnt,bread},\\[{oven,bake,1"), Report),
+    ?assertMatch([_, _], string:split(Output, Findings)),
     ?assertMatch({match, _}, re:run(Output, ["^\\Q", Page, "\\E$"], [multiline])),
     {ok, Html} = file:read_file(Page),
     ?assertMatch({match, _}, re:run(Html, "nonode@nohost, 20")),

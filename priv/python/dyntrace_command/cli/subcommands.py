@@ -62,6 +62,7 @@ def for_seconds(default: Optional[float], what: str) -> Argument:
 NODE_HELP = "the node's name, the part of it before the @, or its process number; not needed if only one node of " \
     "the host has dyntrace"
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
+NODES = argument("nodes", nargs="*", metavar="NODE", help=NODE_HELP)
 UNPREPARED = argument("node", metavar="NODE", help="the node's name, the part of it before the @, or its "
                       "process number")
 
@@ -90,13 +91,13 @@ SUBCOMMANDS = {
         argument("--json", action="store_true", help="print JSON")],
         "nodes.show_nodes"),
     "report": Subcommand("record for ten seconds, then write a page with findings", [
-        NODE,
+        NODES,
         for_seconds(10, "how long to record (default: 10)"),
         events(f" and, if the node is not connected to others, {', '.join(OF_CLUSTER)} except the sends"), FUNCTIONS,
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the output file, whose "
                  "extension selects the format; - prints the report on the terminal (default: NODE-TIME.html)"),
         argument("--contents", choices=["shape", "full"], default="shape", help=CONTENTS),
-        argument("--load", action="store_true", help="load the library into the node first, and unload it at the end"),
+        argument("--load", action="store_true", help="load the library into the nodes first, and unload it at the end"),
         argument("--keep", metavar="FOLDER", help="keep the recording in this folder")],
         "report.report"),
     "load": Subcommand("load the library into a running node that does not have it", [UNPREPARED],
@@ -109,7 +110,7 @@ SUBCOMMANDS = {
         for_seconds(None, "end after N seconds (default: at Ctrl-C)")],
         "run.run"),
     "record": Subcommand("record nodes with LTTng into a folder", [
-        argument("nodes", nargs="*", metavar="NODE", help=NODE_HELP),
+        NODES,
         for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory; write them at the "
                  "end, on Enter and on SIGUSR1"),
@@ -240,7 +241,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
             whole.error(f"view: {mistake}")
     if options.command == "top" and options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
         whole.error(f"top: --sort {options.sort} works only {'without' if options.exact else 'with'} --exact")
-    if options.command == "report" and options.load and options.node is None:
+    if options.command == "report" and options.load and not options.nodes:
         whole.error("report: --load requires NODE")
     if options.command == "snapshot":
         check_snapshot(options, whole)

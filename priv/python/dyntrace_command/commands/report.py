@@ -3,7 +3,7 @@ import argparse
 import contextlib
 import os
 import time
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from dyntrace_command.common.events import of_report
 from dyntrace_command.common.failures import Failure
@@ -19,29 +19,33 @@ from dyntrace_command.recording.session import Wanted
 
 
 def report(options: argparse.Namespace) -> None:
-    """Records a node and writes the output file, by default a page."""
+    """Records nodes and writes the output file, by default a page."""
     # Checks for the plugin and the output file before the recording, not after it.
     require_viewer("RECORDING")
-    with loaded(options.node, options.load) as node, output_of(options, node) as output, \
-            temporary_folder() as temporary:
-        check_traced(node, options.functions)
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(loaded(name, options.load)) for name in options.nodes or [None]]
+        chosen = list({node.pid: node for node in found}.values())
+        output = stack.enter_context(output_of(options, chosen))
+        temporary = stack.enter_context(temporary_folder())
+        for node in chosen:
+            check_traced(node, options.functions)
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
         if folder == output:
             os.rmdir(folder)
             raise Failure("not_writable", folder=output, why="--keep names the same path")
         os.chmod(temporary, 0o711)
-        is_alone = node.status.is_alone() is True
+        is_alone = len(chosen) == 1 and chosen[0].status.is_alone() is True
         if is_alone and not options.events:
             say("single node: message deliveries are inferred (use --events all to record them)")
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
-        recorded = record_nodes([node], wanted, options.seconds)
+        recorded = record_nodes(chosen, wanted, options.seconds)
         summary = recorded.summary()
         say(summary)
         if output != "-" and not output.endswith(".txt") and recorded.findings:
             print(recorded.findings, flush=True)
         params = {"contents": options.contents}
         if output.endswith(".html"):
-            params["title"] = f"{node.node}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+            params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         with mirrored([folder], follows=False) as mirror:
             for text in [*mirror.remarks, *draw(mirror, output, params)]:
                 if text not in summary:
@@ -51,10 +55,10 @@ def report(options: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def output_of(options: argparse.Namespace, node: Node) -> Iterator[str]:
+def output_of(options: argparse.Namespace, chosen: Sequence[Node]) -> Iterator[str]:
     """Yields the absolute path of the output file, by default of a page in the current folder. Yields `-` unchanged."""
     if options.output:
         yield checked_output(options.output)
         return
-    with new_file(checked_output(f"{file_stem([node])}.html")) as page:
+    with new_file(checked_output(f"{file_stem(chosen)}.html")) as page:
         yield page
