@@ -129,7 +129,7 @@ ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	REBAR=$(REBAR) tools/ct --dir test/vm
 
-check-systems: deps-systems cached all ## observe Debian's RabbitMQ and ejabberd, healthy and with planted faults (root)
+check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd and a small system, healthy and with faults (root)
 	tools/apart env REBAR=$(REBAR) tools/ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
 
 soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)

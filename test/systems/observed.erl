@@ -4,7 +4,7 @@
 -module(observed).
 
 -export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1,
-         recorded/3, report/2, beside/3, during/3, serious/1, check/2, check_others/2]).
+         recorded/3, report/2, report_of/2, beside/3, during/3, serious/1, check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -109,10 +109,13 @@ is_alone(OsPid) ->
 
 %% The report as a map. The output of `dyntrace report' is in the log of the test.
 report(System, Config) ->
-    {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
-    File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
     OsPid = packaged:os_pid(System),
     ok = alone(OsPid),
+    report_of(OsPid, Config).
+
+report_of(OsPid, Config) ->
+    {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
+    File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
     {0, Output} = test_command:run(["report", OsPid, "-o", File, "--seconds", integer_to_list(?SECONDS)]),
     ct:pal("~ts", [Output]),
     test_viewer:decode(File).

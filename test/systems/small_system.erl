@@ -1,0 +1,138 @@
+%% A small healthy system of an ordinary node, and what is planted beside it: faults, and healthy loads that resemble
+%% faults.
+%%
+%%     small_system:start(), small_system:plant(chain), ..., small_system:remove().
+%%
+%% An owner process holds everything that is planted; the processes are linked to it and end with it.
+-module(small_system).
+
+-behaviour(gen_server).
+
+-export([start/0, plant/1, remove/0]).
+-export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
+
+-define(OWNER, planted).
+
+%% Two servers with four clients that call them every 25 ms, and a process that cleans up twice per second.
+-spec start() -> ok.
+start() ->
+    Self = self(),
+    {_, Ref} = spawn_monitor(fun() ->
+                                     [server(Name, #{ms => 0}) || Name <- [stock, prices]],
+                                     [spawn_link(fun() -> every(25, fun order/0) end) || _ <- lists:seq(1, 4)],
+                                     _ = spawn_link(fun() -> every(500, fun tidy/0) end),
+                                     Self ! started,
+                                     receive stop -> ok end
+                             end),
+    receive
+        started -> demonitor(Ref, [flush]), ok;
+        {'DOWN', Ref, process, _, Reason} -> error(Reason)
+    end.
+
+order() ->
+    [ok = gen_server:call(Name, get) || Name <- [stock, prices]].
+
+tidy() ->
+    lists:sort([rand:uniform() || _ <- lists:seq(1, 500)]).
+
+%% Returns when it is in place.
+-spec plant(jobs | late | idle_pool | chain | burn) -> ok.
+plant(Kind) ->
+    Self = self(),
+    {Owner, Ref} = spawn_monitor(fun() ->
+                                         true = register(?OWNER, self()),
+                                         ok = planted(Kind),
+                                         Self ! {self(), planted},
+                                         receive remove -> exit(shutdown) end
+                                 end),
+    receive
+        {Owner, planted} -> demonitor(Ref, [flush]), ok;
+        {'DOWN', Ref, process, Owner, Reason} -> error(Reason)
+    end.
+
+-spec remove() -> ok.
+remove() ->
+    Ref = monitor(process, ?OWNER),
+    ?OWNER ! remove,
+    receive {'DOWN', Ref, process, _, _} -> ok end.
+
+%% -- Healthy ---------------------------------------------------------------------------------
+
+%% Jobs whose exit reason is their result, modules that are compiled and loaded, programs that run.
+planted(jobs) ->
+    started(job_runner, 40, fun job/0),
+    started(deployer, 1000, fun deploy/0),
+    started(program_runner, 300, fun() -> "" = os:cmd("true") end);
+%% A server that answers after 300 ms without working or blocking in the meantime.
+planted(late) ->
+    server(waiting_room, #{later => 300}),
+    clients(waiting_room, 5);
+%% Workers that wait for work, and one that gets some.
+planted(idle_pool) ->
+    [First | _] = [spawn_link(fun work/0) || _ <- lists:seq(1, 50)],
+    started(dispatcher, 100, fun() -> First ! work end);
+
+%% -- Faults ----------------------------------------------------------------------------------
+
+%% Clients call a server that calls another one, which needs 15 ms per request.
+planted(chain) ->
+    server(ledger, #{ms => 15}),
+    server(cash_desk, #{asks => ledger}),
+    clients(cash_desk, 5);
+%% As many processes as schedulers and two more compute endlessly.
+planted(burn) ->
+    [spawn_link(fun() -> burn(1) end) || _ <- lists:seq(0, erlang:system_info(schedulers_online) + 1)],
+    ok.
+
+server(Name, How) ->
+    {ok, _} = gen_server:start_link({local, Name}, ?MODULE, How, []),
+    ok.
+
+clients(Server, Count) ->
+    [spawn_link(fun() -> every(0, fun() -> ok = gen_server:call(Server, get) end) end) || _ <- lists:seq(1, Count)],
+    ok.
+
+started(Name, Ms, Fun) ->
+    Owner = self(),
+    Pid = spawn_link(fun() -> true = register(Name, self()), Owner ! {self(), started}, every(Ms, Fun) end),
+    receive {Pid, started} -> ok end.
+
+every(Ms, Fun) ->
+    receive after Ms -> _ = Fun(), every(Ms, Fun) end.
+
+job() ->
+    {Pid, Ref} = spawn_monitor(fun() -> exit({priced, rand:uniform(1000)}) end),
+    receive {'DOWN', Ref, process, Pid, {priced, _}} -> ok end.
+
+deploy() ->
+    Forms = [{attribute, 1, module, deployed}, {attribute, 1, export, [{version, 0}]},
+             {function, 1, version, 0, [{clause, 1, [], [], [{integer, 1, erlang:unique_integer([positive])}]}]}],
+    {ok, deployed, Binary} = compile:forms(Forms),
+    {module, deployed} = code:load_binary(deployed, "deployed.erl", Binary),
+    code:purge(deployed).
+
+work() ->
+    receive work -> _ = tidy(), work() end.
+
+burn(N) ->
+    burn((N * 1103515245 + 12345) band 16#7fffffff).
+
+%% -- The servers -----------------------------------------------------------------------------
+
+init(How) ->
+    {ok, How}.
+
+handle_call(get, From, How = #{later := Ms}) ->
+    _ = erlang:send_after(Ms, self(), {answer, From}),
+    {noreply, How};
+handle_call(get, _, How = #{asks := Server}) ->
+    {reply, gen_server:call(Server, get), How};
+handle_call(get, _, How = #{ms := Ms}) ->
+    {reply, receive after Ms -> ok end, How}.
+
+handle_cast(_, How) ->
+    {noreply, How}.
+
+handle_info({answer, From}, How) ->
+    gen_server:reply(From, ok),
+    {noreply, How}.

@@ -1,0 +1,56 @@
+%% A small system of an ordinary node, healthy and with one fault at a time: a report names the fault first, and a
+%% healthy load that resembles a fault has no serious finding.
+-module(small_system_SUITE).
+
+-include("../support/suite.hrl").
+
+suite() ->
+    [{timetrap, {minutes, 3}}].
+
+all() ->
+    [healthy, jobs, late, idle_pool, chain, burn].
+
+init_per_suite(Config) ->
+    Daemon = observed:start_daemon(),
+    Node = test_node:start(),
+    ok = test_node:call(Node, fun() -> test_node:started([]) end),
+    ok = test_node:call(Node, fun small_system:start/0),
+    [{daemon, Daemon}, {node, Node} | Config].
+
+end_per_suite(Config) ->
+    test_node:stop(?config(node, Config)),
+    observed:stop(?config(daemon, Config)).
+
+%% -- Healthy ---------------------------------------------------------------------------------
+
+healthy(Config) -> ?assertEqual([], observed:serious(report(Config))).
+jobs(Config) -> silent(jobs, Config).
+late(Config) -> silent(late, Config).
+idle_pool(Config) -> silent(idle_pool, Config).
+
+silent(Kind, Config) ->
+    ?assertEqual([], observed:serious(during(Kind, Config))).
+
+%% -- Faults ----------------------------------------------------------------------------------
+
+%% The last server of a chain is the cause. The servers before it wait for it.
+chain(Config) ->
+    Report = #{<<"findings">> := Findings} = during(chain, Config),
+    observed:check(["> ledger: callers waited .* for its work", "> cash_desk: callers waited "], Report),
+    ?assertMatch([_], [Text || #{<<"text">> := Text, <<"severity">> := <<"low">>} <- Findings,
+                               re:run(Text, "> cash_desk: callers waited .* waiting for <.*> ledger$") =/= nomatch]).
+
+%% The processes that compute are named. That servers wait for a scheduler is no fault of theirs.
+burn(Config) ->
+    Busy = "the schedulers are \\d+ % busy on average, .*\\d+ % of it by \\d processes like <.*> erlang:apply/2: ",
+    observed:check([Busy, "ran for (over )?\\d+ % of the recording"], during(burn, Config)).
+
+during(Kind, Config) ->
+    Node = ?config(node, Config),
+    ok = test_node:call(Node, fun() -> small_system:plant(Kind) end),
+    try report(Config)
+    after ok = test_node:call(Node, fun small_system:remove/0)
+    end.
+
+report(Config) ->
+    observed:report_of(test_node:os_pid(?config(node, Config)), Config).
