@@ -6,6 +6,10 @@ void dt_cell_ns(struct dt_columns *c, int64_t ns) {
     dt_columns_text(c, dt_show_ns(ns).text);
 }
 
+void dt_cell_some_ns(struct dt_columns *c, int64_t ns) {
+    dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
+}
+
 void dt_cell_bytes(struct dt_columns *c, uint64_t bytes) {
     dt_columns_text(c, dt_show_bytes(bytes).text);
 }

@@ -5,6 +5,8 @@
 #include "summary/summary.h"
 
 void dt_cell_ns(struct dt_columns *c, int64_t ns);
+/* A duration that is rarely above 0: else the cell is empty. */
+void dt_cell_some_ns(struct dt_columns *c, int64_t ns);
 void dt_cell_bytes(struct dt_columns *c, uint64_t bytes);
 void dt_cell_words(struct dt_columns *c, uint64_t words);
 void dt_cell_number(struct dt_columns *c, int64_t number);

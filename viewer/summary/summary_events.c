@@ -361,16 +361,9 @@ static void server_call(void *data, const struct dt_server_call *c) {
     dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
     char shape[SHAPE];
     dt_term_shape(c->request, shape, sizeof shape);
-    bool is_named = *c->caller->name;
-    struct dt_actor *from = is_named ? caller : dt_actor_kind(caller);
-    struct dt_pair *row = dt_pairs_row(&summary->server_calls, from, server, shape);
-    if (row->count == 0) {
-        row->only = dt_actor_keep(caller);
+    struct dt_pair *row = dt_pairs_row(&summary->server_calls, caller, server, shape);
+    if (row->count == 0)
         row->example = example_of(c->request);
-    } else if (row->only && row->only != caller) {
-        dt_actor_drop(row->only);
-        row->only = NULL;
-    }
     row->count++;
     row->timeouts += c->outcome == DT_OUTCOME_TIMEOUT;
     row->downs += c->outcome == DT_OUTCOME_DOWN;
@@ -431,9 +424,22 @@ static void lost(void *data, const struct dt_lost *lost) {
 
 /* -- The end ---------------------------------------------------------------------------- */
 
+/* Whether several unnamed processes of its kind came and went during the recording, as it did. */
+static bool is_short_lived(const struct dt_actor *actor, const void *data) {
+    enum { SEVERAL = 4 };
+    const struct dt_summary *summary = data;
+
+    if (!actor || actor->is_sum || actor->process || actor->kind != DT_PROCESS || *actor->name ||
+        actor->began == DT_NO_VALUE || actor->ended == DT_NO_VALUE)
+        return false;
+    const struct dt_lives_row *lives = dt_lives_of(&summary->lives, actor);
+    return lives && lives->started >= SEVERAL;
+}
+
 void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     summary->events = dt_model_events(model);
     summary->skipped = dt_model_skipped(model);
+    dt_pairs_sum(&summary->server_calls, is_short_lived, summary);
     dt_top_cut(&summary->processes);
     dt_top_cut(&summary->ports);
     dt_list_sort(&summary->crashes);
