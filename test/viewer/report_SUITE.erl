@@ -17,7 +17,8 @@ all() ->
      token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls,
      calls_by_kind, spans, counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded,
      others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text, text_of_counters,
-     text_of_nodes, text_is_harmless, parameters].
+     text_of_nodes, text_is_harmless,
+     no_lives, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -472,6 +473,22 @@ text_is_harmless(Config) ->
     ?assertNotEqual(nomatch, string:find(Text, "\\x1b[2Jred")),
     Whole = unicode:characters_to_binary(Reason),
     ?assertMatch([#{<<"reason">> := Whole}], rows(exits, report(Events, Config))).
+
+%% No process started or ended, which the recording would show.
+no_lives(Config) ->
+    Trace = test_viewer:make([in(1000, ?A, "a:b/1")], Config),
+    Kinds = fun() ->
+                    Report = test_viewer:json(report, [{format, "json"}], [Trace]),
+                    #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
+                    [Kind || Kind <- Kinds, lists:member(Kind, [<<"spawns">>, <<"exits">>])]
+            end,
+    ?assertEqual([], Kinds()),
+    [Metadata] = filelib:wildcard(filename:join([Trace, "**", "metadata"])),
+    [ok = file:write_file(Metadata, format("event { name = \"org_erlang_dyntrace:~s\"; id = ~b; stream_id = 0; "
+                                           "fields := struct { string pid; string ~s; }; };\n", [Name, Id, Field]),
+                          [append])
+     || {Name, Id, Field} <- [{process_spawn, 90, parent}, {process_exit, 91, reason}]],
+    ?assertEqual([<<"exits">>, <<"spawns">>], lists:sort(Kinds())).
 
 parameters(Config) ->
     Trace = test_viewer:make([in(1000, ?A, "a:b/1")], Config),

@@ -190,6 +190,7 @@ static void read_event(void *data, const struct dt_recorded *event) {
     node = dt_node_of(world, event);
     node->seen.last = world->now;
     node->seen.has_deliveries |= event->has_deliveries;
+    node->seen.has_lives |= event->has_lives;
     DT_RUN_HOOKS(world, late, node, world->now);
     if (handling->handle) {
         handling->handle(node, event);

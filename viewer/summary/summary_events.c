@@ -20,7 +20,11 @@ static void drop_actor(void *actor) {
 static void node(void *data, struct dt_node *node) {
     struct dt_summary *summary = data;
 
-    dt_seen_node_learn(&summary->actors.nodes, node);
+    struct dt_seen_node *seen = dt_seen_node_learn(&summary->actors.nodes, node);
+    if (node->has_lives) {
+        dt_summary_recorded(summary, seen, DT_RECORDED_SPAWNS);
+        dt_summary_recorded(summary, seen, DT_RECORDED_EXITS);
+    }
     dt_summary_at(summary, node->first);
     dt_summary_at(summary, node->last);
 }
