@@ -18,7 +18,7 @@ all() ->
      calls_by_kind, spans, counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded,
      others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text, text_of_counters,
      text_of_nodes, text_is_harmless,
-     no_lives, parameters].
+     elixir, elixir_tasks, no_lives, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -473,6 +473,57 @@ text_is_harmless(Config) ->
     ?assertNotEqual(nomatch, string:find(Text, "\\x1b[2Jred")),
     Whole = unicode:characters_to_binary(Reason),
     ?assertMatch([#{<<"reason">> := Whole}], rows(exits, report(Events, Config))).
+
+%% Names and terms of an Elixir node are in Elixir's spelling, those of another node in Erlang's. A server has one row,
+%% however its name became known.
+elixir(Config) ->
+    Request = "{'$gen_call',{<0.91.0>,#Ref<0.0.0.1>},{pay,<<\"tea\">>,'Elixir.Shop.Cash'}}",
+    Erlang = "{noproc,{'Elixir.GenServer',call,['Elixir.Shop.Cash',pay]}}",
+    Reason = "{#{'__exception__'=>true,'__struct__'=>'Elixir.ArgumentError',message=>no_tea},"
+             "[{'Elixir.Shop.Cart','-add/2-fun-0-',2,[{file,\"lib/cart.ex\"},{line,17}]},{shop,pay,1,[]}]}",
+    Of = fun(Sup, Exit) ->
+                 report([identity(10, ?A, "Shop.Till"), identity(10, ?B, ""),
+                         {20, process_register, #{pid => ?A, name => "'Elixir.Shop.Till'", type => "register"}},
+                         send(2000, ?B, "'Elixir.Shop.Till'", Request), delivery(2000, ?B, ?A, Request),
+                         in(2100, ?A, "'Elixir.Shop.Till':handle/1"), send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}"),
+                         out(3100, ?A, "'Elixir.Shop.Till':loop/1"), send(4000, ?B, "'Elixir.Shop.Gone'", "{put,[]}"),
+                         exited(5000, ?A, Exit),
+                         send(6000, ?B, "'Elixir.Shop.Till'", "{put,[{a,1}]}"), identity(7000, ?C, Sup)], Config)
+         end,
+    Shown = fun(Report) ->
+                    #{<<"findings">> := Findings, <<"exits">> := [#{<<"reason">> := Exit}],
+                      <<"server_calls">> := [#{<<"server">> := #{<<"name">> := Server}, <<"request">> := Shape,
+                                               <<"example">> := Example}]} = Report,
+                    [Crash] = [Text || #{<<"rule">> := <<"crashes">>, <<"text">> := Text} <- Findings],
+                    ?assertNotEqual(nomatch, string:find(Crash, Exit)),
+                    {Server, Shape, Example, Exit}
+            end,
+    ?assertEqual({<<"Shop.Till">>, <<"{:pay, _, _}">>, <<"{:pay, \"tea\", Shop.Cash}">>,
+                  <<"{%ArgumentError{message: :no_tea}, [{Shop.Cart, :\"-add/2-fun-0-\", 2, "
+                    "[file: ~c\"lib/cart.ex\", line: 17]}, {:shop, :pay, 1, []}]}">>}, Shown(Of("elixir_sup", Reason))),
+    ?assertMatch({<<"Shop.Till">>, <<"{pay,_,_}">>, <<"{pay,<<\"tea\">>,'Elixir.Shop.Cash'}">>,
+                  <<"{noproc,{'Elixir.GenServer',call,['Elixir.Shop.Cash',pay]}}">>}, Shown(Of("other_sup", Erlang))).
+
+%% An awaited task gets its function in its first message.
+elixir_tasks(Config) ->
+    Task = fun(At, Pid, Call) ->
+                   Message = "{<0.90.0>,#Ref<0.0.0.1>,<0.90.0>,[<0.90.0>]," ++ Call ++ "}",
+                   [{At, process_spawn, #{pid => Pid, parent => ?B, entry => "proc_lib:init_p/5"}},
+                    {At + 1, process_identity, #{pid => Pid, parent => ?B, initial => "Task.Supervised.reply/2",
+                                                 name => "", label => "", node => "shop@host"}},
+                    send(At + 2, ?A, Pid, Message), in(At + 3, Pid, "a:b/1"), exited(At + 9, Pid, "normal")]
+           end,
+    Report = report([identity(0, ?A, "Shop.Till"),
+                     [Task(N * 100, format("<0.~b.0>", [100 + N]), Call)
+                      || {N, Call} <- [{1, "{erlang,apply,[#Fun<Elixir.Shop.Cart.3.61>,[]]}"},
+                                       {2, "{'Elixir.Shop.Cart',add,[17,{a,[b]}]}"}, {3, "{shop,run,[]}"},
+                                       {4, "{shop,run,[<<..."}]]], Config),
+    ?assertEqual([{<<"#Fun<Shop.Cart.3.61>">>, <<"task of Shop.Till">>},
+                  {<<"Shop.Cart.add/2">>, <<"task of Shop.Till">>}, {<<"shop:run/0">>, <<"task of Shop.Till">>},
+                  {<<"Task.Supervised.reply/2">>, <<>>}],
+                 [{Initial, Label} || N <- [1, 2, 3, 4],
+                                      #{<<"initial">> := Initial, <<"label">> := Label}
+                                          <- [process(format("<0.~b.0>", [100 + N]), Report)]]).
 
 %% No process started or ended, which the recording would show.
 no_lives(Config) ->

@@ -77,6 +77,12 @@ void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
         dt_columns_text(c, pair->text ? pair->text : "unknown");
 }
 
+void dt_cell_term(struct dt_columns *c, const struct dt_pair *pair, const char *term) {
+    g_autofree char *text = dt_pair_term(pair, term);
+
+    dt_columns_text(c, text);
+}
+
 void dt_cell_short(struct dt_columns *c, const struct dt_actor *actor) {
     g_autofree char *shown = dt_actor_show_pid(actor);
 

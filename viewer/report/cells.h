@@ -25,5 +25,7 @@ void dt_cell_other(struct dt_columns *c, const struct dt_actor *actor,
 /* The node of the row is the sender's. */
 void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair);
+/* A term of a pair. */
+void dt_cell_term(struct dt_columns *c, const struct dt_pair *pair, const char *term);
 /* For tables with many columns: the name alone, if the process has one. */
 void dt_cell_short(struct dt_columns *c, const struct dt_actor *actor);

@@ -156,7 +156,7 @@ static void server_call(struct dt_columns *c, const struct dt_summary *summary, 
     else
         dt_cell_short(c, caller);
     dt_cell_short(c, call->to);
-    dt_columns_text(c, call->text);
+    dt_cell_term(c, call, call->text);
     dt_cell_count(c, call->count);
     cell_quantiles(c, &call->took);
     dt_cell_ns(c, dt_quantile_high(&call->queued));
@@ -223,7 +223,7 @@ static void dead(struct dt_columns *c, const struct dt_summary *summary, const v
 
     dt_cells_pair(c, summary, dead);
     dt_cell_count(c, dead->count);
-    dt_columns_text(c, dead->example);
+    dt_cell_term(c, dead, dead->example);
 }
 
 /* -- Lists ------------------------------------------------------------------------------ */

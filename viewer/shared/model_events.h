@@ -52,6 +52,7 @@ struct dt_node {
     int64_t first, last;          /* times of its first and last event */
     bool has_deliveries;          /* one of its traces has an event class for message deliveries */
     bool has_lives;               /* and event classes for spawns and exits */
+    bool is_elixir;               /* Elixir's application runs in it */
     void *of_sink;
 };
 

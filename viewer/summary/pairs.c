@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shared/arrays.h"
+#include "shared/elixir.h"
 #include "shared/texts.h"
 
 static unsigned pair_hash(const void *row) {
@@ -32,6 +33,17 @@ static void pair_free(void *row) {
     dt_quantiles_clear(&pair->deferred);
     dt_quantiles_clear(&pair->worked);
     g_free(pair);
+}
+
+/* At the end it is known of each node. */
+char *dt_pair_term(const struct dt_pair *pair, const char *term) {
+    const struct dt_actor *known = pair->from ? pair->from : pair->to;
+
+    if (!term || !known || !known->node || !known->node->is_elixir)
+        return g_strdup(term ? term : "");
+    GString *to = g_string_new(NULL);
+    dt_elixir_term(to, term);
+    return g_string_free(to, false);
 }
 
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most) {

@@ -27,6 +27,9 @@ struct dt_pairs {
     unsigned most;
     uint64_t left_out; /* `count` of the rows that were left out */
 };
+/* A term of the row, as the language of its node writes it. To be freed by g_free. */
+char *dt_pair_term(const struct dt_pair *pair, const char *term);
+
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
 void dt_pairs_free(struct dt_pairs *pairs);
 /* The result is valid until the next call. */

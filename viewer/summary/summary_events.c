@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "shared/elixir.h"
 #include "shared/term.h"
 #include "shared/texts.h"
 
@@ -313,16 +314,20 @@ static struct dt_actor *sender_of(struct dt_summary *summary, const struct dt_me
     return dt_actor_sum(&summary->actors, to ? to->node : NULL, m->timer);
 }
 
-/* Each call has a new alias, so aliases are summed. */
-static const char *receiver_of(const char *to_text) {
-    return g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text;
+/* Each call has a new alias, so aliases are summed. To be freed by g_free. */
+static char *receiver_of(const char *to_text) {
+    char *of_elixir = dt_elixir_alias(to_text);
+
+    if (of_elixir)
+        return of_elixir;
+    return g_strdup(g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text);
 }
 
 static void on_dead(struct dt_summary *summary, const struct dt_message *m, struct dt_actor *from,
                     struct dt_actor *to) {
     summary->dead_messages++;
-    struct dt_pair *row =
-        dt_pairs_row(&summary->dead, from, to, to ? NULL : receiver_of(m->to_text));
+    g_autofree char *name = to ? NULL : receiver_of(m->to_text);
+    struct dt_pair *row = dt_pairs_row(&summary->dead, from, to, name);
     row->count++;
     if (!row->example)
         row->example = example_of(m->text);
@@ -337,8 +342,11 @@ static void message_gone(void *data, struct dt_message *m) {
         on_dead(summary, m, from, to);
         return;
     }
-    if (!to && *m->to_text)
-        to = dt_actor_sum(&summary->actors, from ? from->node : NULL, receiver_of(m->to_text));
+    if (!to && *m->to_text) {
+        g_autofree char *name = receiver_of(m->to_text);
+
+        to = dt_actor_sum(&summary->actors, from ? from->node : NULL, name);
+    }
     struct dt_pair *row = dt_pairs_row(&summary->talks, from, to, NULL);
     row->count++;
     /* For the other messages, the send names both processes. */
