@@ -513,15 +513,19 @@ elixir_tasks(Config) ->
                                                  name => "", label => "", node => "shop@host"}},
                     send(At + 2, ?A, Pid, Message), in(At + 3, Pid, "a:b/1"), exited(At + 9, Pid, "normal")]
            end,
-    Report = report([identity(0, ?A, "Shop.Till"),
+    Report = report([identity(0, ?A, "Shop.Till"), identity(0, ?B, "Shop.Tasks", "supervisor:Task.Supervisor/1"),
                      [Task(N * 100, format("<0.~b.0>", [100 + N]), Call)
                       || {N, Call} <- [{1, "{erlang,apply,[#Fun<Elixir.Shop.Cart.3.61>,[]]}"},
                                        {2, "{'Elixir.Shop.Cart',add,[17,{a,[b]}]}"}, {3, "{shop,run,[]}"},
-                                       {4, "{shop,run,[<<..."}]]], Config),
-    ?assertEqual([{<<"#Fun<Shop.Cart.3.61>">>, <<"task of Shop.Till">>},
-                  {<<"Shop.Cart.add/2">>, <<"task of Shop.Till">>}, {<<"shop:run/0">>, <<"task of Shop.Till">>},
-                  {<<"Task.Supervised.reply/2">>, <<>>}],
-                 [{Initial, Label} || N <- [1, 2, 3, 4],
+                                       {4, "{shop,run,[<<..."}]],
+                     %% Not awaited.
+                     {500, process_spawn, #{pid => "<0.105.0>", parent => ?B, entry => "shop:run/2"}},
+                     send(510, ?B, ?A, "{[alias|#Ref<0.0.0.2>],{ok,<0.105.0>}}")], Config),
+    ?assertEqual([{<<"#Fun<Shop.Cart.3.61>">>, <<"#Fun<Shop.Cart.3.61> for Shop.Till">>},
+                  {<<"Shop.Cart.add/2">>, <<"Shop.Cart.add/2 for Shop.Till">>},
+                  {<<"shop:run/0">>, <<"shop:run/0 for Shop.Till">>},
+                  {<<"Task.Supervised.reply/2">>, <<>>}, {<<"shop:run/2">>, <<"shop:run/2 for Shop.Till">>}],
+                 [{Initial, Label} || N <- [1, 2, 3, 4, 5],
                                       #{<<"initial">> := Initial, <<"label">> := Label}
                                           <- [process(format("<0.~b.0>", [100 + N]), Report)]]).
 
@@ -565,8 +569,9 @@ parameters(Config) ->
 
 %% -- Events --------------------------------------------------------------------------------------
 
-identity(At, Pid, Name) ->
-    {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
+identity(At, Pid, Name) -> identity(At, Pid, Name, "shop:init/1").
+identity(At, Pid, Name, Initial) ->
+    {At, process_identity, #{pid => Pid, parent => "", initial => Initial, name => Name, label => "",
                              node => "shop@host"}}.
 
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.

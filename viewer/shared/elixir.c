@@ -79,6 +79,8 @@ static const char *put_lower(GString *to, const char *s) {
 
 /* -- Tuples, lists and maps ------------------------------------------------------------- */
 
+/* NOLINTBEGIN(misc-no-recursion): DEPTH bounds it */
+
 static const char *put_close(GString *to, const char *s, char close) {
     if (!*s)
         return s;
@@ -122,13 +124,14 @@ static bool is_keyword_list(const char *s) {
 }
 
 static const char *put_keywords(GString *to, const char *s, unsigned depth) {
-    g_string_append_c(to, '[');
-    for (bool is_first = true; is_first || *s == ','; is_first = false) {
-        const char *value = value_in_pair(s + 1);
+    const char *value, *between = "[";
 
-        g_string_append(to, is_first ? "" : ", ");
+    while ((value = value_in_pair(s + 1))) {
+        g_string_append(to, between);
         put_atom(to, s + 2, "", ": ");
-        s = put_term(to, value, depth) + 1;
+        put_term(to, value, depth);
+        s = dt_term_end(value) + 1;
+        between = ", ";
     }
     return put_close(to, s, ']');
 }
@@ -217,10 +220,11 @@ static const char *put_binary(GString *to, const char *s) {
 
 /* <0.9.0>, #Ref<0.1.2.3>, #Fun<Elixir.Shop.3.61> and others, with Elixir's names. */
 static const char *put_handle(GString *to, const char *s) {
-    const char *begin = strchr(s, '<'), *end = begin ? strchr(begin, '>') : NULL;
+    const char *stop = dt_term_end(s), *begin = strchr(s, '<');
+    const char *end = begin ? strchr(begin, '>') : NULL;
 
-    if (!end)
-        return copy(to, s, s + strlen(s));
+    if (!end || end >= stop)
+        return copy(to, s, stop);
     if (*s == '<')
         g_string_append(to, "#PID");
     else if (g_str_has_prefix(s, "#Ref<"))
@@ -259,6 +263,8 @@ static const char *put_term(GString *to, const char *s, unsigned depth) {
         return put_lower(to, s);
     return copy(to, s, dt_term_end(s));
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 void dt_elixir_term(GString *to, const char *term) {
     while (*term) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/entities/identity.h"
+#include "model/entities/processes.h"
 #include "shared/elixir.h"
 #include "shared/term.h"
 #include "shared/texts.h"
@@ -53,19 +54,39 @@ static char *initial_in(const char *mfa) {
                            arity);
 }
 
-static char *label_of(const struct process *owner) {
+/* The label is "Shop.Cart.add/2 for Shop.Till". */
+static void learn(struct process *task, const char *initial, const struct process *owner) {
     const char *name = !owner ? "" : *owner->seen.name ? owner->seen.name : owner->seen.initial;
+    bool is_new = dt_identity_learn(task, &(struct identity){NULL, initial, "", ""});
+    g_autofree char *label = g_strdup_printf("%s for %s", task->seen.initial, name);
 
-    return *name ? g_strdup_printf("task of %s", name) : g_strdup("");
+    if (*name)
+        is_new |= dt_identity_learn(task, &(struct identity){NULL, "", "", label});
+    if (is_new)
+        dt_identity_emit(task);
+}
+
+/* {Tag,{ok,Task}} of a supervisor of tasks; NULL for any other message. */
+static struct process *started_in(struct node *node, const struct process *from, const char *text) {
+    static const char begin[] = ",{ok,";
+    char pid[64];
+
+    if (!from || strcmp(from->seen.initial, "supervisor:Task.Supervisor/1") != 0 || *text != '{')
+        return NULL;
+    const char *reply = dt_term_end(text + 1);
+    if (!dt_skip(&reply, begin) || !dt_take(&reply, "<", pid, sizeof pid))
+        return NULL;
+    struct process *task = dt_process_of(node, pid);
+    return task && task->seen.parent == &from->seen && !*task->seen.label ? task : NULL;
 }
 
 void dt_tasks_sent(struct node *node, struct process *from, struct process *to, const char *text) {
-    const char *function;
+    const char *function = to && strcmp(to->seen.initial, waiting) == 0 ? function_in(text) : NULL;
+    g_autofree char *initial = function ? initial_in(function) : NULL;
+    struct process *task = started_in(node, from, text);
 
-    (void)node;
-    if (!to || strcmp(to->seen.initial, waiting) != 0 || !(function = function_in(text)))
-        return;
-    g_autofree char *initial = initial_in(function), *label = label_of(from);
-    if (initial && dt_identity_learn(to, &(struct identity){NULL, initial, "", label}))
-        dt_identity_emit(to);
+    if (initial)
+        learn(to, initial, from);
+    if (task)
+        learn(task, "", to);
 }
