@@ -5,6 +5,8 @@
  * arguments of the spawn: the raw initial call would be a function of proc_lib or gen, not that of
  * the user's module.
  */
+#include <string.h>
+
 #include "catalogue/atoms.h"
 #include "sources/parts.h"
 #include "text/alias.h"
@@ -94,21 +96,51 @@ static bool get_started(struct dt_traced *trace, const struct args *args,
     return dt_get_call(trace, args->at[2], args->at[3], args->at[4], call);
 }
 
+/* The function of a fun that is applied, or the call itself. */
+static const char *get_applied(struct dt_traced *trace, const ERL_NIF_TERM mfa[3],
+                               const struct args *args) {
+    bool is_fun = is(mfa[0], atom_erlang) && is(mfa[1], atom_apply) && args->count == 2;
+
+    return is_fun ? dt_text_fun(trace->text, trace->env, args->at[0]) : NULL;
+}
+
+/* Task.Supervised:noreply(Owner, Callers, {M,F,Args}), and so for every task of Elixir whose
+   function is its last argument. */
+static const char *get_task(struct dt_traced *trace, const struct args *started) {
+    static const char module[] = "Elixir.Task.Supervised";
+    char name[sizeof module + 1];
+    const ERL_NIF_TERM *mfa;
+    int size;
+
+    if (enif_get_atom(trace->env, started->at[2], name, sizeof name, ERL_NIF_LATIN1) !=
+            sizeof module ||
+        memcmp(name, module, sizeof module) != 0)
+        return NULL;
+    struct args of = get_args(trace->env, started->at[4]);
+    if (of.count == 0 || of.count == MORE ||
+        !enif_get_tuple(trace->env, of.at[of.count - 1], &size, &mfa) || size != 3)
+        return NULL;
+    struct args args = get_args(trace->env, mfa[2]);
+    const char *fun = get_applied(trace, mfa, &args);
+    return fun ? fun : dt_mfa(trace, of.at[of.count - 1]);
+}
+
 static const char *get_initial(struct dt_traced *trace, ERL_NIF_TERM mfa) {
     const ERL_NIF_TERM *el;
     struct dt_location call;
     struct args args;
-    const char *fun = NULL;
+    const char *fun;
     int size;
 
     if (!enif_get_tuple(trace->env, mfa, &size, &el) || size != 3)
         return NULL;
     args = get_args(trace->env, el[2]);
-    if (is(el[0], atom_erlang) && is(el[1], atom_apply) && args.count == 2)
-        fun = dt_text_fun(trace->text, trace->env, args.at[0]);
+    fun = get_applied(trace, el, &args);
     if (is(el[0], atom_proc_lib) && is(el[1], atom_init_p)) {
         if (args.count == 3)
             fun = dt_text_fun(trace->text, trace->env, args.at[2]);
+        if (args.count == 5 && (fun = get_task(trace, &args)))
+            return fun;
         if (args.count == 5 && get_started(trace, &args, &call) &&
             (fun = dt_location_text(trace, &call)))
             return fun;

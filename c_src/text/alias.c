@@ -6,7 +6,10 @@
 
 static const char prefix[] = "'Elixir.";
 
-enum { PREFIX = sizeof prefix - 1 };
+/* The runtime does not quote the module of a fun. */
+static const char of_fun[] = "#Fun<Elixir.";
+
+enum { PREFIX = sizeof prefix - 1, ANY_FUN = sizeof "#Fun<" - 1, OF_FUN = sizeof of_fun - 1 };
 
 static bool is_in_alias(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -29,10 +32,15 @@ static size_t alias_length(const char *s, char before) {
 const char *dt_text_alias(struct dt_text *text, const char *last) {
     char *start, *to, before = '\0';
 
-    if (!last || !strstr(last, prefix))
+    if (!last || !(strstr(last, prefix) || strncmp(last, of_fun, OF_FUN) == 0))
         return last;
     start = to = text->buffer + (last - text->buffer);
-    for (const char *from = start; *from;) {
+    const char *from = start;
+    if (strncmp(from, of_fun, OF_FUN) == 0) {
+        to += ANY_FUN;
+        from += OF_FUN;
+    }
+    while (*from) {
         size_t n = alias_length(from, before);
 
         if (n > 0) {

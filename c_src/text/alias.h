@@ -6,8 +6,9 @@
 
 #include "text/text.h"
 
-/* Spells the aliases of a text as Elixir does: 'Elixir.Shop.Cart':init/1 is Shop.Cart.init/1. It
-   must be the last text in the buffer. Returns its argument, which may be NULL. */
+/* Spells the aliases of a text as Elixir does: 'Elixir.Shop.Cart':init/1 is Shop.Cart.init/1,
+   #Fun<Elixir.Shop.3.61> is #Fun<Shop.3.61>. It must be the last text in the buffer. Returns its
+   argument, which may be NULL. */
 const char *dt_text_alias(struct dt_text *text, const char *last);
 
 /* A fun, as %T of enif_snprintf writes it; fun M:F/A is written M:F/A, like any location. */

@@ -14,6 +14,8 @@
 
 -define(EVERY_MS, 1000).
 
+-define(ANSWER_MS, 100).
+
 %% What is withheld, sorted.
 -spec listed(off | dyntrace:following()) -> [{What :: atom(), Why :: string()}].
 listed(off) -> [];
@@ -43,9 +45,22 @@ message(_, Last) ->
     Last.
 
 %% Called when tracing has stopped. Consumers may stay attached, and tracing may resume: their recordings then show the
-%% gap.
+%% gap. A node that shuts down has no gap.
 off(_) ->
-    dyntrace:report(withheld, {all_events, "the application has stopped tracing"}).
+    case is_shutting_down() of
+        true -> ok;
+        false -> dyntrace:report(withheld, {all_events, "the application has stopped tracing"})
+    end.
+
+%% `init' does not answer while it stops the applications.
+is_shutting_down() ->
+    {Pid, Ref} = spawn_monitor(fun() -> exit({status, init:get_status()}) end),
+    receive
+        {'DOWN', Ref, process, Pid, {status, {Status, _}}} -> Status =:= stopping
+    after ?ANSWER_MS ->
+            true = exit(Pid, kill),
+            true = demonitor(Ref, [flush])
+    end.
 
 %% As published by the worker after its last poll.
 report(Following) ->

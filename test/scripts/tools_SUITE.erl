@@ -488,13 +488,17 @@ spawn_rate(Config) ->
     {Lines, ok} =
         script(spawn_rate, Config,
                fun() ->
-                       _ = test_cases:traced([procs], fun() ->
-                                                              [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)]
-                                                                  ++ [spawn(fun() -> ok end)]
-                                                      end),
+                       _ = test_cases:traced([procs, set_on_spawn],
+                                             fun() ->
+                                                     [spawn(lists, seq, [1, N]) || N <- lists:seq(1, 30)]
+                                                         ++ [spawn(fun() -> ok end)]
+                                                         ++ [proc_lib:spawn(lists, reverse, [[N]]) || N <- [1, 2, 3]]
+                                             end),
                        ok
                end),
     ?assertEqual(30, sum(Lines, "@spawned[lists:seq/2]")),
+    ?assertEqual(3, sum(Lines, "@spawned[lists:reverse/1]")),
+    ?assertEqual([], [Line || Line = <<"@spawned[proc_lib", _/binary>> <- Lines]),
     ?assertEqual(1, sum(Lines, "@spawned[erlang:apply/2]")).
 
 exits(Config) ->

@@ -30,7 +30,8 @@ spawned_processes(Config) ->
     Consumer = attach([process_identity], Config),
     until_following(processes, [procs], Config),
     until_idle(Config),
-    {Parent, Node, Spawned} = call(Config, fun() -> {self(), node(), behaviours() ++ funs() ++ hostile()} end),
+    Spawn = fun() -> behaviours() ++ funs() ++ tasks() ++ hostile() end,
+    {Parent, Node, Spawned} = call(Config, fun() -> {self(), node(), Spawn()} end),
     Expected = [{test_cases:text(Pid), #{pid => test_cases:text(Pid), parent => parent(By, Parent), initial => Initial,
                                          name => <<>>, label => <<>>, node => test_cases:text(Node)}}
                 || {Pid, By, Initial} <- Spawned],
@@ -68,7 +69,10 @@ behaviours() ->
 %% A module with init(Result) -> Result.
 made(Module) ->
     {ok, Module, Code} =
-        compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{init, 1}, {loop, 0}]},
+        compile:forms([{attribute, 1, module, Module}, {attribute, 1, export, [{init, 1}, {loop, 0}, {made_fun, 0}]},
+                       {function, 1, made_fun, 0,
+                        [{clause, 1, [], [], [{'fun', 1, {clauses, [{clause, 1, [], [], [{call, 1, {atom, 1, loop},
+                                                                                         []}]}]}}]}]},
                        {function, 1, init, 1, [{clause, 1, [{var, 1, 'Result'}], [], [{var, 1, 'Result'}]}]},
                        {function, 1, loop, 0, [{clause, 1, [], [], [{'receive', 1, [{clause, 1, [{atom, 1, stop}], [],
                                                                                     [{atom, 1, ok}]}]}]}]}]),
@@ -87,12 +91,22 @@ funs() ->
     Sleep = fun() -> timer:sleep(infinity) end,
     ByName = fun ?MODULE:sleep/0,
     Alias = fun 'Elixir.Shop.Cart':loop/0,
+    OfElixir = 'Elixir.Shop.Cart':made_fun(),
     [{spawn(Sleep), self, list_to_binary(erlang:fun_to_list(Sleep))},
      {proc_lib:spawn(Sleep), self, list_to_binary(erlang:fun_to_list(Sleep))},
      {spawn(ByName), self, <<"identity_SUITE:sleep/0">>},
+     {spawn(OfElixir), self, list_to_binary(string:replace(erlang:fun_to_list(OfElixir), "<Elixir.", "<"))},
      {spawn(Alias), self, <<"Shop.Cart.loop/0">>},
      {spawn('Elixir.Shop.Cart', loop, []), self, <<"Shop.Cart.loop/0">>},
      {spawn(?MODULE, sleep, []), self, <<"identity_SUITE:sleep/0">>}].
+
+%% On the node: as Elixir's Task.Supervisor starts tasks without a reply. They end at once, without that module.
+tasks() ->
+    Fun = fun() -> ok end,
+    [{spawn(proc_lib, init_p, [self(), [], 'Elixir.Task.Supervised', noreply, [{node(), self(), self()}, [], Call]]),
+      self, Initial}
+     || {Call, Initial} <- [{{'Elixir.Shop.Cart', loop, []}, <<"Shop.Cart.loop/0">>},
+                            {{erlang, apply, [Fun, []]}, list_to_binary(erlang:fun_to_list(Fun))}]].
 
 sleep() -> timer:sleep(infinity).
 
@@ -109,6 +123,10 @@ hostile() ->
               <<"supervisor:init/1">>},
              {proc_lib, init_p, [self(), [], gen, init_it, [gen_server, a, b, "module", c, d]], <<"gen:init_it/6">>},
              {proc_lib, init_p, [self(), [], 1, 2, []], <<"proc_lib:init_p/5">>},
+             {proc_lib, init_p, [self(), [], 'Elixir.Task.Supervised', reply, [a, b]],
+              <<"Task.Supervised.reply/2">>},
+             {proc_lib, init_p, [self(), [], 'Elixir.Task.Supervised', noreply, [a, b, {1, 2, 3}]],
+              <<"Task.Supervised.noreply/3">>},
              {proc_lib, init_p, [self(), [], not_a_fun], <<"proc_lib:init_p/3">>},
              {proc_lib, init_p, Long, <<"proc_lib:init_p/...">>},
              {erlang, apply, [not_a_fun, Long], <<"erlang:apply/2">>},

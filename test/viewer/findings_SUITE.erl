@@ -238,7 +238,8 @@ results(Config) ->
                   Crashed([spawned(30, pid(30), ?A), exited(200, pid(30), Reason)]), Reason)
      || Reason <- ["badarg", "{badmatch,no}", "{{case_clause,1},[...", "{{nocatch,no},[{shop,pay,1,[]}]}",
                    "{no,[{shop,pay,[17],[]}]}", "{noproc,{gen_server,call,[shop,pay]}}",
-                   "{#{'__exception__'=>true,'__struct__'=>'Elixir.A..."]],
+                   "{#{'__exception__'=>true,'__struct__'=>'Elixir.A...", "#{message=>[],'__exception__'=>true}"]],
+    ?assertEqual([], Crashed([spawned(30, pid(30), ?A), exited(200, pid(30), "#{error=>#{'__exception__'=>true}}")])),
     %% It belongs to a supervisor, or has a registered name.
     Earlier = [in(20, pid(40)), exited(200, pid(40), "killed")],
     ?assertEqual([], Crashed(Earlier)),

@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, fair, folds, folds_ports, unfolds, unfolds_few, counters,
+    [template, empty, numbers, nodes, limits, fair, bars, folds, folds_ports, unfolds, unfolds_few, counters,
      few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, hostile, smooth, themes].
 
 init_per_suite(Config) ->
@@ -74,6 +74,9 @@ numbers(Config) ->
       <<"facts">> := #{<<"Events">> := Shown}} = Page,
     ?assertEqual(Events, number(Shown)),
     ?assertEqual([Text || #{<<"text">> := Text} <- maps:get(<<"findings">>, Report)], maps:get(<<"findings">>, Page)),
+    Next = lists:uniq([Next || #{<<"next">> := Next} <- maps:get(<<"findings">>, Report)]),
+    ?assertEqual([<<"Next: ", (binary:replace(One, <<"`">>, <<>>, [global]))/binary>> || One <- Next],
+                 maps:get(<<"next">>, Page)),
     [same_rows(Key, Names, Report, Tables)
      || {Key, Names} <- [{<<"processes">>, #{<<"Sent">> => <<"sent">>, <<"Received">> => <<"received">>}},
                          {<<"talks">>, #{<<"Messages">> => <<"messages">>}},
@@ -151,6 +154,25 @@ fair(Config) ->
     Sizes = [{Show, length(Of) div 5} || #{<<"show">> := Show, <<"intervals">> := Of} <- Processes],
     [?assert(Size >= 15, Sizes) || {_, Size} <- Sizes],
     [?assert(Size =< 80, Sizes) || {_, Size} <- Sizes].
+
+%% Bars of many short intervals are as high as their share, and a single one stays visible.
+bars(Config) ->
+    Page = fun(Runs) ->
+                   Turns = [{N * 500000 + At, process_scheduled, #{pid => "<0.99.0>", entry => "a:b/1", type => Type}}
+                            || N <- lists:seq(1, 4000), Ran <- [Runs(N)], Ran > 0,
+                               {At, Type} <- [{0, "in"}, {Ran, "out"}]],
+                   Last = {2001 * ?MS, process_exit, #{pid => "<0.99.0>", reason => "normal"}},
+                   #{<<"running">> := Pixels} =
+                       test_page:check(page, [test_page:make(test_viewer:make(Turns ++ [Last], Config), [], Config)],
+                                       Config),
+                   Pixels
+           end,
+    Seldom = Page(fun(_) -> 3500 end),
+    Half = Page(fun(_) -> 250000 end),
+    Once = Page(fun(1) -> 3500; (2000) -> 3500; (_) -> 0 end),
+    ?assert(Half > 3000, {Half, Seldom, Once}),
+    ?assert(Seldom * 50 < Half, {Half, Seldom, Once}),
+    ?assert(Once >= 4, {Half, Seldom, Once}).
 
 %% Workers that crash and are restarted share one row; the one that still runs has its own.
 folds(Config) ->

@@ -14,10 +14,11 @@ suite() ->
 
 all() ->
     [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output, unknown_is_null,
-     token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls, spans,
-     counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text,
-     rows_are_bounded, circle_of_parents, text, narrow_text, text_of_counters, text_of_nodes, text_is_harmless,
-     parameters].
+     token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls,
+     calls_by_kind, spans, counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded,
+     others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text, text_of_counters,
+     text_of_nodes, text_is_harmless,
+     elixir, elixir_tasks, no_lives, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -245,6 +246,36 @@ server_calls(Config) ->
                    <<"caller">> := #{<<"number">> := null, <<"pid">> := <<>>, <<"show">> := <<"shop:init/1">>}}, Row),
     about(?MS, maps:get(<<"p50_ns">>, Row)).
 
+%% The calls of processes whose names follow, and calls of many short-lived servers: each kind has one row. A server
+%% that has ended by itself keeps its own row.
+calls_by_kind(Config) ->
+    Call = fun(At, Id, Client, Server) ->
+                   [send(At, Client, Server, format("{'$gen_call',{~s,#Ref<0.0.0.~b>},get}", [Client, Id])),
+                    in(At + 10, Server, "gen_server:loop/7"),
+                    send(At + 1000, Server, Client, format("{#Ref<0.0.0.~b>,ok}", [Id])),
+                    out(At + 1010, Server, "gen_server:loop/7")]
+           end,
+    Cart = fun(N, Pid) ->
+                   At = N * ?MS,
+                   Client = format("<0.~b.0>", [500 + N]),
+                   [{At, process_spawn, #{pid => Pid, parent => ?A, entry => "proc_lib:init_p/5"}},
+                    {At, process_identity, #{pid => Pid, parent => ?A, initial => "shop_cart:init/1", name => "",
+                                             label => "", node => "shop@host"}},
+                    Call(At + 10, N, Client, Pid), exited(At + 5000, Pid, "normal"),
+                    {At + 6000, process_identity, #{pid => Client, parent => ?A, initial => "shop_client:run/0",
+                                                    name => "", label => "", node => "shop@host"}}]
+           end,
+    Carts = fun(Number) ->
+                    Report = report([[Cart(N, format("<0.~b.0>", [100 + N])) || N <- lists:seq(1, Number)],
+                                     identity(90 * ?MS, ?A, "shop_sup")], Config),
+                    lists:sort([{maps:get(<<"show">>, Caller), maps:get(<<"show">>, Server), Count}
+                                || #{<<"caller">> := Caller, <<"server">> := Server,
+                                     <<"count">> := Count} <- rows(server_calls, Report)])
+            end,
+    ?assertEqual([{<<"shop_client:run/0">>, <<"shop_cart:init/1">>, 20}], Carts(20)),
+    ?assertEqual([{<<"shop_client:run/0 <0.501.0>">>, <<"shop_cart:init/1 <0.101.0>">>, 1},
+                  {<<"shop_client:run/0 <0.502.0>">>, <<"shop_cart:init/1 <0.102.0>">>, 1}], Carts(2)).
+
 spans(Config) ->
     Span = fun(At, Id, Ns, Outcome) ->
                    [{At, user_span_start, #{pid => ?A, name => "checkout", id => Id}},
@@ -373,7 +404,7 @@ rows_are_bounded(Config) ->
 text(Config) ->
     Lines = text([identity(1000, ?A, "shop_db"), in(2000, ?A, "shop:init/1"), out(1502000, ?A, "shop:loop/1"),
                   call(1600000, ?A, "shop:" ++ lists:duplicate(200, $x) ++ "/1"),
-                  send(1700000, ?A, ?B, "m")], [], Config),
+                  send(1700000, ?A, ?B, "m")], [{width, 120}], Config),
     [?assert(string:length(Line) =< 120, Line) || Line <- Lines],
     ?assertMatch([<<"Findings: none">> | _], Lines),
     ?assert(lists:any(fun(Line) -> re:run(Line, "<0.90.0> shop_db +shop:init/1 +1.50 ms", [unicode]) =/= nomatch end,
@@ -382,31 +413,39 @@ text(Config) ->
 %% If the columns do not fit, the request is shortened first, then the caller's initial call: a pid is never cut. There
 %% is no column for failures, because nothing has failed.
 narrow_text(Config) ->
-    Request = "{'$gen_call',{<0.91.0>,#Ref<0.0.0.1>},{" ++ lists:duplicate(80, $r) ++ ",1}}",
-    Initial = "shop_" ++ lists:duplicate(80, $c) ++ ":init/1",
-    Lines = text([identity(1000, ?A, "shop_db"),
-                  {1000, process_identity, #{pid => ?B, initial => Initial, node => "shop@host"}},
-                  send(2000, ?B, ?A, Request), delivery(2000, ?B, ?A, Request), in(2100, ?A, "gen_server:loop/7"),
-                  send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}")], [], Config),
+    Lines = long_names([{width, 120}], Config),
     [Heads, Row] = table("Calls of gen_servers", Lines),
     ?assertEqual(["caller", "server", "request", "calls", "p50", "max", "mailbox", "work"], words(Heads)),
     ?assertEqual(120, string:length(Row)),
     ?assertMatch(["<0.91.0>", "shop_c" ++ _, "shop_db", "{rrrrrrrrrrr...", "1" | _], words(Row)).
 
-%% Counters have their units; counters that were always 0 are left out.
+%% Without a terminal, nothing is truncated.
+wide_text(Config) ->
+    [_, Row] = table("Calls of gen_servers", long_names([], Config)),
+    ?assertMatch(["<0.91.0>", "shop_" ++ Initial, "shop_db", "{" ++ Request, "1" | _]
+                 when length(Initial) =:= 87 andalso length(Request) =:= 71, words(Row)).
+
+long_names(Params, Config) ->
+    Request = "{'$gen_call',{<0.91.0>,#Ref<0.0.0.1>},{" ++ lists:duplicate(68, $r) ++ ",1}}",
+    Initial = "shop_" ++ lists:duplicate(80, $c) ++ ":init/1",
+    text([identity(1000, ?A, "shop_db"),
+          {1000, process_identity, #{pid => ?B, initial => Initial, node => "shop@host"}},
+          send(2000, ?B, ?A, Request), delivery(2000, ?B, ?A, Request), in(2100, ?A, "gen_server:loop/7"),
+          send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}")], Params, Config).
+
+%% Counters have their units; counters that were always 0 are left out. Those of single schedulers come last, and only
+%% their number is limited.
 text_of_counters(Config) ->
     Lines = text([{1000, vm_counter, #{name => Name, value => Value, unit => Unit}}
                   || {Name, Value, Unit} <- [{"run_queue_10", 3, "number"}, {"run_queue_2", 4, "number"},
                                              {"dirty_io_utilization_1", 0, "per mille"}, {"memory_ets", 5000, "bytes"},
                                              {"gc_reclaimed", 1000, "words"},
-                                             {"scheduler_utilization_1", 17, "per mille"}]], [], Config),
-    ?assertEqual([["counter", "min", "max", "last", "unit"],
+                                             {"scheduler_utilization_1", 17, "per mille"}]], [{top, 1}], Config),
+    ?assertEqual([["counter", "min", "max", "last"],
                   ["gc_reclaimed", "8.00", "kB", "8.00", "kB", "8.00", "kB"],
-                  ["memory_ets", "5.00", "kB", "5.00", "kB", "5.00", "kB"],
-                  ["run_queue_2", "4", "4", "4"],
-                  ["run_queue_10", "3", "3", "3"],
-                  ["scheduler_utilization_1", "17", "17", "17", "per", "mille"]],
-                 [words(Line) || Line <- table("Counters of the VM, without", Lines)]).
+                  ["memory_ets", "5.00", "kB", "5.00", "kB", "5.00", "kB"]],
+                 [words(Line)
+                  || Line <- table("Counters of the VM, without those that were always 0 (2 of 5)", Lines)]).
 
 %% With several nodes, tables have the number of the node, and findings its name.
 text_of_nodes(Config) ->
@@ -435,6 +474,77 @@ text_is_harmless(Config) ->
     Whole = unicode:characters_to_binary(Reason),
     ?assertMatch([#{<<"reason">> := Whole}], rows(exits, report(Events, Config))).
 
+%% Names and terms of an Elixir node are in Elixir's spelling, those of another node in Erlang's. A server has one row,
+%% however its name became known.
+elixir(Config) ->
+    Request = "{'$gen_call',{<0.91.0>,#Ref<0.0.0.1>},{pay,<<\"tea\">>,'Elixir.Shop.Cash'}}",
+    Erlang = "{noproc,{'Elixir.GenServer',call,['Elixir.Shop.Cash',pay]}}",
+    Reason = "{#{'__exception__'=>true,'__struct__'=>'Elixir.ArgumentError',message=>no_tea},"
+             "[{'Elixir.Shop.Cart','-add/2-fun-0-',2,[{file,\"lib/cart.ex\"},{line,17}]},{shop,pay,1,[]}]}",
+    Of = fun(Sup, Exit) ->
+                 report([identity(10, ?A, "Shop.Till"), identity(10, ?B, ""),
+                         {20, process_register, #{pid => ?A, name => "'Elixir.Shop.Till'", type => "register"}},
+                         send(2000, ?B, "'Elixir.Shop.Till'", Request), delivery(2000, ?B, ?A, Request),
+                         in(2100, ?A, "'Elixir.Shop.Till':handle/1"), send(3000, ?A, ?B, "{#Ref<0.0.0.1>,ok}"),
+                         out(3100, ?A, "'Elixir.Shop.Till':loop/1"), send(4000, ?B, "'Elixir.Shop.Gone'", "{put,[]}"),
+                         exited(5000, ?A, Exit),
+                         send(6000, ?B, "'Elixir.Shop.Till'", "{put,[{a,1}]}"), identity(7000, ?C, Sup)], Config)
+         end,
+    Shown = fun(Report) ->
+                    #{<<"findings">> := Findings, <<"exits">> := [#{<<"reason">> := Exit}],
+                      <<"server_calls">> := [#{<<"server">> := #{<<"name">> := Server}, <<"request">> := Shape,
+                                               <<"example">> := Example}]} = Report,
+                    [Crash] = [Text || #{<<"rule">> := <<"crashes">>, <<"text">> := Text} <- Findings],
+                    ?assertNotEqual(nomatch, string:find(Crash, Exit)),
+                    {Server, Shape, Example, Exit}
+            end,
+    ?assertEqual({<<"Shop.Till">>, <<"{:pay, _, _}">>, <<"{:pay, \"tea\", Shop.Cash}">>,
+                  <<"{%ArgumentError{message: :no_tea}, [{Shop.Cart, :\"-add/2-fun-0-\", 2, "
+                    "[file: ~c\"lib/cart.ex\", line: 17]}, {:shop, :pay, 1, []}]}">>}, Shown(Of("elixir_sup", Reason))),
+    ?assertMatch({<<"Shop.Till">>, <<"{pay,_,_}">>, <<"{pay,<<\"tea\">>,'Elixir.Shop.Cash'}">>,
+                  <<"{noproc,{'Elixir.GenServer',call,['Elixir.Shop.Cash',pay]}}">>}, Shown(Of("other_sup", Erlang))).
+
+%% An awaited task gets its function in its first message.
+elixir_tasks(Config) ->
+    Task = fun(At, Pid, Call) ->
+                   Message = "{<0.90.0>,#Ref<0.0.0.1>,<0.90.0>,[<0.90.0>]," ++ Call ++ "}",
+                   [{At, process_spawn, #{pid => Pid, parent => ?B, entry => "proc_lib:init_p/5"}},
+                    {At + 1, process_identity, #{pid => Pid, parent => ?B, initial => "Task.Supervised.reply/2",
+                                                 name => "", label => "", node => "shop@host"}},
+                    send(At + 2, ?A, Pid, Message), in(At + 3, Pid, "a:b/1"), exited(At + 9, Pid, "normal")]
+           end,
+    Report = report([identity(0, ?A, "Shop.Till"), identity(0, ?B, "Shop.Tasks", "supervisor:Task.Supervisor/1"),
+                     [Task(N * 100, format("<0.~b.0>", [100 + N]), Call)
+                      || {N, Call} <- [{1, "{erlang,apply,[#Fun<Elixir.Shop.Cart.3.61>,[]]}"},
+                                       {2, "{'Elixir.Shop.Cart',add,[17,{a,[b]}]}"}, {3, "{shop,run,[]}"},
+                                       {4, "{shop,run,[<<..."}]],
+                     %% Not awaited.
+                     {500, process_spawn, #{pid => "<0.105.0>", parent => ?B, entry => "shop:run/2"}},
+                     send(510, ?B, ?A, "{[alias|#Ref<0.0.0.2>],{ok,<0.105.0>}}")], Config),
+    ?assertEqual([{<<"#Fun<Shop.Cart.3.61>">>, <<"#Fun<Shop.Cart.3.61> for Shop.Till">>},
+                  {<<"Shop.Cart.add/2">>, <<"Shop.Cart.add/2 for Shop.Till">>},
+                  {<<"shop:run/0">>, <<"shop:run/0 for Shop.Till">>},
+                  {<<"Task.Supervised.reply/2">>, <<>>}, {<<"shop:run/2">>, <<"shop:run/2 for Shop.Till">>}],
+                 [{Initial, Label} || N <- [1, 2, 3, 4, 5],
+                                      #{<<"initial">> := Initial, <<"label">> := Label}
+                                          <- [process(format("<0.~b.0>", [100 + N]), Report)]]).
+
+%% No process started or ended, which the recording would show.
+no_lives(Config) ->
+    Trace = test_viewer:make([in(1000, ?A, "a:b/1")], Config),
+    Kinds = fun() ->
+                    Report = test_viewer:json(report, [{format, "json"}], [Trace]),
+                    #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
+                    [Kind || Kind <- Kinds, lists:member(Kind, [<<"spawns">>, <<"exits">>])]
+            end,
+    ?assertEqual([], Kinds()),
+    [Metadata] = filelib:wildcard(filename:join([Trace, "**", "metadata"])),
+    [ok = file:write_file(Metadata, format("event { name = \"org_erlang_dyntrace:~s\"; id = ~b; stream_id = 0; "
+                                           "fields := struct { string pid; string ~s; }; };\n", [Name, Id, Field]),
+                          [append])
+     || {Name, Id, Field} <- [{process_spawn, 90, parent}, {process_exit, 91, reason}]],
+    ?assertEqual([<<"exits">>, <<"spawns">>], lists:sort(Kinds())).
+
 parameters(Config) ->
     Trace = test_viewer:make([in(1000, ?A, "a:b/1")], Config),
     [begin
@@ -459,8 +569,9 @@ parameters(Config) ->
 
 %% -- Events --------------------------------------------------------------------------------------
 
-identity(At, Pid, Name) ->
-    {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
+identity(At, Pid, Name) -> identity(At, Pid, Name, "shop:init/1").
+identity(At, Pid, Name, Initial) ->
+    {At, process_identity, #{pid => Pid, parent => "", initial => Initial, name => Name, label => "",
                              node => "shop@host"}}.
 
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
@@ -484,6 +595,9 @@ text(Events, Params, Config) ->
 table(Title, Lines) ->
     [_ | Below] = lists:dropwhile(fun(Line) -> string:prefix(Line, Title) =:= nomatch end, Lines),
     lists:takewhile(fun(Line) -> string:prefix(Line, "  ") =/= nomatch end, Below).
+
+format(Format, Args) ->
+    lists:flatten(io_lib:format(Format, Args)).
 
 words(Line) ->
     string:lexemes(unicode:characters_to_list(Line), " ").

@@ -49,6 +49,7 @@ struct dt_seen_node {
     const struct dt_clock *clock; /* NULL if the recording has a single clock */
     uint32_t recorded;            /* bit n: enum dt_recorded_kind n */
     bool has_receipts;            /* has deliveries to processes, not only to ports */
+    bool is_elixir;               /* Elixir's application runs in it */
 };
 
 /* All nodes, indexed by their number in the model; NULL if not yet seen. */

@@ -23,6 +23,7 @@
 #include "model/parts/scheduling.h"
 #include "model/parts/server_calls/server_calls.h"
 #include "model/parts/spans.h"
+#include "model/parts/tasks.h"
 #include "reading/reader.h"
 
 struct dt_model {
@@ -68,7 +69,7 @@ static const struct dt_hooks hooks = {
     .scheduled = {dt_deliveries_infer, dt_server_calls_scheduled, dt_calls_scheduled},
     .arrived = {dt_scheduling_arrived},
     .timed_out = {dt_server_calls_timed_out},
-    .sent = {dt_server_calls_sent},
+    .sent = {dt_server_calls_sent, dt_tasks_sent},
     .delivered = {dt_server_calls_delivered},
 };
 
@@ -190,6 +191,7 @@ static void read_event(void *data, const struct dt_recorded *event) {
     node = dt_node_of(world, event);
     node->seen.last = world->now;
     node->seen.has_deliveries |= event->has_deliveries;
+    node->seen.has_lives |= event->has_lives;
     DT_RUN_HOOKS(world, late, node, world->now);
     if (handling->handle) {
         handling->handle(node, event);

@@ -48,6 +48,7 @@ static void read_event(struct dt_reader *r, const bt_message *message) {
     to->vtid = DT_NO_VALUE;
     to->procname = "";
     to->has_deliveries = stream->has_deliveries;
+    to->has_lives = stream->has_lives;
     dt_class_read(class, event, to);
     r->now = to->time;
     r->reads->event(r->data, to);

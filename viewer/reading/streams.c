@@ -10,7 +10,7 @@ static const int64_t latest = INT64_C(1) << 62;
 struct trace {
     const bt_trace *trace;
     uint64_t number;
-    bool has_deliveries;
+    bool has_deliveries, has_lives;
 };
 
 struct dt_streams {
@@ -45,7 +45,9 @@ static const struct trace *trace_of(struct dt_streams *streams, const bt_trace *
     *found = (struct trace){.trace = trace,
                             .number = g_hash_table_size(streams->traces) + 1,
                             .has_deliveries = dt_classes_have(class, DT_message_delivery) ||
-                                              dt_classes_have(class, DT_message_receive)};
+                                              dt_classes_have(class, DT_message_receive),
+                            .has_lives = dt_classes_have(class, DT_process_spawn) &&
+                                         dt_classes_have(class, DT_process_exit)};
     bt_trace_get_ref(trace);
     g_hash_table_insert(streams->traces, (void *)trace, found);
     return found;
@@ -61,6 +63,7 @@ static struct dt_stream *describe(struct dt_streams *streams, const bt_stream *s
     *info = (struct dt_stream){.stream = stream,
                                .trace = of->number,
                                .has_deliveries = of->has_deliveries,
+                               .has_lives = of->has_lives,
                                .has_clock = bt_stream_class_borrow_default_clock_class_const(class),
                                .clock = dt_clocks_of(streams->clocks, stream),
                                .cpu = DT_NO_VALUE,

@@ -7,8 +7,8 @@
 struct dt_stream {
     const bt_stream *stream;
     uint64_t trace;
-    bool has_deliveries; /* of the trace */
-    bool has_clock;      /* its events have times */
+    bool has_deliveries, has_lives; /* of the trace */
+    bool has_clock;                 /* its events have times */
     const struct dt_clock *clock;
     int64_t cpu, vpid;
     char *hostname, *procname;

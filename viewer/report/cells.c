@@ -6,6 +6,10 @@ void dt_cell_ns(struct dt_columns *c, int64_t ns) {
     dt_columns_text(c, dt_show_ns(ns).text);
 }
 
+void dt_cell_some_ns(struct dt_columns *c, int64_t ns) {
+    dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
+}
+
 void dt_cell_bytes(struct dt_columns *c, uint64_t bytes) {
     dt_columns_text(c, dt_show_bytes(bytes).text);
 }
@@ -71,6 +75,12 @@ void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
         dt_cell_other(c, pair->to, known);
     else
         dt_columns_text(c, pair->text ? pair->text : "unknown");
+}
+
+void dt_cell_term(struct dt_columns *c, const struct dt_pair *pair, const char *term) {
+    g_autofree char *text = dt_pair_term(pair, term);
+
+    dt_columns_text(c, text);
 }
 
 void dt_cell_short(struct dt_columns *c, const struct dt_actor *actor) {

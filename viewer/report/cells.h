@@ -5,6 +5,8 @@
 #include "summary/summary.h"
 
 void dt_cell_ns(struct dt_columns *c, int64_t ns);
+/* A duration that is rarely above 0: else the cell is empty. */
+void dt_cell_some_ns(struct dt_columns *c, int64_t ns);
 void dt_cell_bytes(struct dt_columns *c, uint64_t bytes);
 void dt_cell_words(struct dt_columns *c, uint64_t words);
 void dt_cell_number(struct dt_columns *c, int64_t number);
@@ -23,5 +25,7 @@ void dt_cell_other(struct dt_columns *c, const struct dt_actor *actor,
 /* The node of the row is the sender's. */
 void dt_cells_pair(struct dt_columns *c, const struct dt_summary *summary,
                    const struct dt_pair *pair);
+/* A term of a pair. */
+void dt_cell_term(struct dt_columns *c, const struct dt_pair *pair, const char *term);
 /* For tables with many columns: the name alone, if the process has one. */
 void dt_cell_short(struct dt_columns *c, const struct dt_actor *actor);

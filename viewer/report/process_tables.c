@@ -19,11 +19,6 @@ static int64_t run(const struct dt_actor *actor) {
     return dt_activity_ns(actor, actor->activity->run);
 }
 
-/* Empty instead of 0, because most systems have only zeros. */
-static void cell_some_ns(struct dt_columns *c, int64_t ns) {
-    dt_cell_ns(c, ns ? ns : DT_NO_VALUE);
-}
-
 static int64_t longest_wait(const struct dt_actor *actor) {
     return dt_activity_ns(actor, actor->activity->longest_wait);
 }
@@ -64,7 +59,7 @@ static void that_runs(struct dt_columns *c, const struct dt_summary *summary, co
 
     cells_process(c, summary, actor);
     dt_cell_ns(c, run(actor));
-    cell_some_ns(c, actor->activity->dirty_io);
+    dt_cell_some_ns(c, actor->activity->dirty_io);
     cell_runnable(c, actor);
     dt_cell_ns(c, dt_activity_collecting(actor));
     cells_messages(c, actor);
@@ -78,11 +73,12 @@ static void that_waits_for_files(struct dt_columns *c, const struct dt_summary *
     cells_process(c, summary, actor);
     dt_cell_ns(c, actor->activity->dirty_io);
     dt_cell_ns(c, run(actor));
-    cell_some_ns(c, actor->activity->dirty_cpu);
+    dt_cell_some_ns(c, actor->activity->dirty_cpu);
 }
 
 static void that_talks(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     cells_process(c, summary, row);
+    dt_cell_number(c, dt_top_by_messages(row));
     cells_messages(c, row);
 }
 
@@ -122,8 +118,8 @@ static const struct {
       .columns = PROCESS_COLUMNS("dirty I/O", "ran", "incl. dirty CPU"),
       .cells = that_waits_for_files}},
     {dt_top_by_messages,
-     {.title = "Processes by messages sent and received",
-      .columns = PROCESS_COLUMNS("sent", "received", "in flight"),
+     {.title = "Processes by messages that they sent and that reached them",
+      .columns = PROCESS_COLUMNS("messages", "sent", "received", "in flight"),
       .cells = that_talks}},
     {dt_top_by_queue,
      {.title = "Processes by longest message queue, from samples",
@@ -178,11 +174,11 @@ static void others(GString *to, const struct dt_summary *summary) {
                            kept->left_out, sums->str);
 }
 
-void dt_report_processes(GString *to, const struct dt_summary *summary, unsigned top) {
+void dt_report_processes(GString *to, const struct dt_summary *summary, struct dt_text_size size) {
     for (size_t i = 0; i < G_N_ELEMENTS(orders); i++) {
         g_autoptr(GPtrArray) rows = sorted(&summary->processes, orders[i].by);
 
-        dt_table_put_rows(to, summary, top, &orders[i].table, rows);
+        dt_table_put_rows(to, summary, size, &orders[i].table, rows);
     }
     others(to, summary);
 }

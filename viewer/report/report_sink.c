@@ -6,7 +6,7 @@
 #include "summary/findings.h"
 #include "summary/summary_json.h"
 
-enum { PATH, FORMAT, TOP };
+enum { PATH, FORMAT, TOP, WIDTH };
 
 enum { TEXT, JSON };
 
@@ -15,6 +15,9 @@ static const struct dt_param params[] = {
     [FORMAT] = DT_PARAM_WORD("format", "text", "text for a terminal, or JSON for programs", "text",
                              "json"),
     [TOP] = DT_PARAM_INTEGER("top", "20", "rows per table of the text", 1, G_MAXINT),
+    [WIDTH] = DT_PARAM_INTEGER("width", "0",
+                               "columns of the text's tables; 0: of the terminal, else unlimited",
+                               0, G_MAXINT),
     {0},
 };
 
@@ -22,7 +25,7 @@ static const struct dt_param params[] = {
 struct output {
     struct dt_file *file;
     bool is_json;
-    unsigned top;
+    struct dt_text_size size;
 };
 
 static void *start(const union dt_value *values, GError **error) {
@@ -32,7 +35,10 @@ static void *start(const union dt_value *values, GError **error) {
         return NULL;
     struct output *output = g_new0(struct output, 1);
     *output = (struct output){
-        .file = file, .is_json = values[FORMAT].word == JSON, .top = (unsigned)values[TOP].integer};
+        .file = file,
+        .is_json = values[FORMAT].word == JSON,
+        .size = {.rows = (unsigned)values[TOP].integer,
+                 .width = values[WIDTH].integer ? values[WIDTH].integer : dt_file_width(file)}};
     struct dt_summary *summary = dt_summary_new();
     summary->of_sink = output;
     return summary;
@@ -49,7 +55,7 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
         dt_summary_json(summary, text);
         g_string_append_c(text, '\n');
     } else {
-        dt_report_text(summary, output->top, text);
+        dt_report_text(summary, output->size, text);
     }
     return dt_file_finish(&output->file, text, error);
 }

@@ -8,32 +8,36 @@
 #include "shared/texts.h"
 #include "summary/findings.h"
 
-/* A line of text, indented and folded at DT_COLUMNS. */
-static void line(GString *to, const char *prefix, const char *text) {
+/* Lines of text are at most this wide, also without a terminal. */
+enum { FOLDED = 120 };
+
+/* A line of text, indented and folded. */
+static void line(GString *to, struct dt_text_size size, const char *prefix, const char *text) {
+    long width = size.width ? MIN(size.width, FOLDED) : FOLDED;
     g_autoptr(GString) escaped = g_string_new(prefix);
 
     dt_columns_escape(escaped, text);
     const char *rest = escaped->str;
-    long room = DT_COLUMNS;
+    long room = width;
     while (g_utf8_strlen(rest, -1) > room) {
         const char *end = g_utf8_offset_to_pointer(rest, room);
-        const char *space = end;
+        const char *gap = end; /* between words, or between the elements of a term */
 
-        while (space > rest && *space != ' ')
-            space--;
-        if (space - rest > room / 2)
-            end = space;
+        while (gap > rest && *gap != ' ' && gap[-1] != ',')
+            gap--;
+        if (gap - rest > room / 2)
+            end = gap;
         g_string_append_len(to, rest, end - rest);
         g_string_append_printf(to, "\n%*s", (int)strlen(prefix), "");
         rest = *end == ' ' ? end + 1 : end;
-        room = DT_COLUMNS - (long)strlen(prefix);
+        room = MAX(width - (long)strlen(prefix), 1);
     }
     g_string_append_printf(to, "%s\n", rest);
 }
 
 /* -- The recording ---------------------------------------------------------------------- */
 
-static void nodes(GString *to, const struct dt_summary *summary) {
+static void nodes(GString *to, const struct dt_summary *summary, struct dt_text_size size) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
 
     if (!nodes->len)
@@ -53,10 +57,10 @@ static void nodes(GString *to, const struct dt_summary *summary) {
         g_autofree char *clock = dt_show_clock(node->clock);
         dt_columns_text(c, clock);
     }
-    dt_columns_end(c, to);
+    dt_columns_end(c, size.width, to);
 }
 
-static void recording(GString *to, const struct dt_summary *summary) {
+static void recording(GString *to, const struct dt_summary *summary, struct dt_text_size size) {
     double seconds = summary->period.begin == DT_NO_VALUE
                          ? 0
                          : (double)(summary->period.end - summary->period.begin) / 1e9;
@@ -70,9 +74,9 @@ static void recording(GString *to, const struct dt_summary *summary) {
         if (dt_is_recorded(summary->recorded, i))
             g_string_append_printf(kinds, "%s%s", kinds->len ? ", " : "",
                                    dt_recorded_kind_words[i]);
-    line(to, "Recorded: ", kinds->len ? kinds->str : "nothing that this report shows");
+    line(to, size, "Recorded: ", kinds->len ? kinds->str : "nothing that this report shows");
     g_string_append_c(to, '\n');
-    nodes(to, summary);
+    nodes(to, summary, size);
 }
 
 /* Only the first finding of a rule has the hint what to do next. */
@@ -85,7 +89,7 @@ static bool is_next_printed(const struct dt_summary *summary, unsigned number) {
     return false;
 }
 
-static void findings(GString *to, const struct dt_summary *summary) {
+static void findings(GString *to, const struct dt_summary *summary, struct dt_text_size size) {
     if (!summary->findings->len) {
         g_string_append(to, "Findings: none\n\n");
         return;
@@ -96,9 +100,9 @@ static void findings(GString *to, const struct dt_summary *summary) {
         char prefix[16];
 
         g_snprintf(prefix, sizeof prefix, "  %-8s", dt_severity_names[finding->severity]);
-        line(to, prefix, finding->text);
+        line(to, size, prefix, finding->text);
         if (!is_next_printed(summary, i))
-            line(to, "          next: ", finding->rule->next);
+            line(to, size, "          next: ", finding->rule->next);
     }
     g_string_append_c(to, '\n');
 }
@@ -152,11 +156,13 @@ static void server_call(struct dt_columns *c, const struct dt_summary *summary, 
     else
         dt_cell_short(c, caller);
     dt_cell_short(c, call->to);
-    dt_columns_text(c, call->text);
+    dt_cell_term(c, call, call->text);
     dt_cell_count(c, call->count);
     cell_quantiles(c, &call->took);
     dt_cell_ns(c, dt_quantile_high(&call->queued));
+    dt_cell_some_ns(c, dt_quantile_high(&call->runnable));
     dt_cell_ns(c, dt_quantile_high(&call->worked));
+    dt_cell_some_ns(c, dt_quantile_high(&call->deferred));
     dt_cell_some(c, call->timeouts);
     dt_cell_some(c, call->downs);
 }
@@ -217,7 +223,7 @@ static void dead(struct dt_columns *c, const struct dt_summary *summary, const v
 
     dt_cells_pair(c, summary, dead);
     dt_cell_count(c, dead->count);
-    dt_columns_text(c, dead->example);
+    dt_cell_term(c, dead, dead->example);
 }
 
 /* -- Lists ------------------------------------------------------------------------------ */
@@ -305,6 +311,10 @@ static bool was_zero(const void *row) {
     return counter->min == 0 && counter->max == 0;
 }
 
+static bool is_of_node(const void *row) {
+    return !dt_is_of_scheduler(((const struct dt_named *)row)->name);
+}
+
 /* With a single node, the tables of messages and calls show the requests. */
 static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
     return dt_seen_nodes_are_several(&summary->actors.nodes) ? dt_rows_requests(summary)
@@ -314,11 +324,11 @@ static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
 /* -- All of them ------------------------------------------------------------------------ */
 
 static const struct dt_table tables[] = {
-    {"Calls of gen_servers, slowest first (in the mailbox and at work: p99, "
-     "or the longest of fewer than 100 calls; inferred)",
+    {"Calls of gen_servers, slowest first (the parts: p99, or the longest of fewer than 100 calls; "
+     "inferred)",
      dt_rows_server_calls,
      DT_COLUMNS_OF("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
-                   "mailbox", "work", "timeouts", "failed"),
+                   "mailbox", "runnable", "work", "deferred", "timeouts", "failed"),
      .cells = server_call},
     {"Functions by total time", dt_rows_calls,
      DT_COLUMNS_OF("node", "<function", "calls", "total", "own", "p50", "p99", "max", "exceptions"),
@@ -344,17 +354,18 @@ static const struct dt_table tables[] = {
      DT_COLUMNS_OF("<span", "number", "p50", "p99", "max", "failed"), .cells = span},
     {"Counters of the VM", dt_rows_counters,
      DT_COLUMNS_OF("node", "<counter", "min", "max", "last", "<unit"), .cells = counter,
-     .is_dull = was_zero, .without_dull = ", without those that were always 0"},
+     .is_dull = was_zero, .without_dull = ", without those that were always 0",
+     .is_first = is_of_node},
     {"Log", dt_rows_log, DT_COLUMNS_OF("at s", "<level", "node", "<process", "~text"),
      .cells = logged},
     {"Other events", dt_rows_others, DT_COLUMNS_OF("at s", "<event", "node", "<process", "~fields"),
      .cells = logged},
 };
 
-void dt_report_text(const struct dt_summary *summary, unsigned top, GString *to) {
-    findings(to, summary);
-    recording(to, summary);
-    dt_report_processes(to, summary, top);
+void dt_report_text(const struct dt_summary *summary, struct dt_text_size size, GString *to) {
+    findings(to, summary, size);
+    recording(to, summary, size);
+    dt_report_processes(to, summary, size);
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
-        dt_table_put(to, summary, top, &tables[i]);
+        dt_table_put(to, summary, size, &tables[i]);
 }

@@ -3,8 +3,13 @@
 
 #include "summary/summary.h"
 
-/* For a terminal, with at most `top` rows per table. */
-void dt_report_text(const struct dt_summary *summary, unsigned top, GString *to);
+/* How much the text shows. */
+struct dt_text_size {
+    unsigned rows; /* per table, at most */
+    long width;    /* of a table, in columns; 0: unlimited */
+};
+
+void dt_report_text(const struct dt_summary *summary, struct dt_text_size size, GString *to);
 
 /* The tables of processes, one per sort criterion. */
-void dt_report_processes(GString *to, const struct dt_summary *summary, unsigned top);
+void dt_report_processes(GString *to, const struct dt_summary *summary, struct dt_text_size size);

@@ -4,6 +4,9 @@
 
 enum { GAP = 2, NARROWEST = 8, GIVEN_WAY = 15, ABSENT = -1 };
 
+/* Without a limit, a longer text does not widen its column. */
+enum { WIDEST = 100 };
+
 struct dt_columns {
     const char *const *names;
     unsigned n;
@@ -107,15 +110,16 @@ static void cut(GString *text, long width) {
     g_string_append(text, mark);
 }
 
-static void put(GString *to, const struct dt_columns *columns, unsigned column, const char *text) {
+static void put(GString *to, const struct dt_columns *columns, unsigned column, const char *text,
+                bool is_cut) {
     long width = columns->widths[column];
 
     if (width == ABSENT)
         return;
     g_autoptr(GString) cell = g_string_new(text);
-    if (width_of(text) > width)
+    if (is_cut && width_of(text) > width)
         cut(cell, width);
-    int rest = (int)(width - width_of(cell->str));
+    int rest = (int)MAX(width - width_of(cell->str), 0);
     g_string_append_printf(to, "%*s", GAP + (is_text(columns, column) ? 0 : rest), "");
     g_string_append_printf(to, "%s%*s", cell->str, is_text(columns, column) ? rest : 0, "");
 }
@@ -151,8 +155,8 @@ static unsigned widest(const struct dt_columns *columns, bool is_way_given, long
     return widest;
 }
 
-static void narrow(struct dt_columns *columns) {
-    for (long over = width_of_all(columns) - DT_COLUMNS; over > 0; over--) {
+static void narrow(struct dt_columns *columns, long width) {
+    for (long over = width_of_all(columns) - width; over > 0; over--) {
         unsigned column = widest(columns, true, GIVEN_WAY);
 
         if (column == columns->n)
@@ -163,21 +167,29 @@ static void narrow(struct dt_columns *columns) {
     }
 }
 
+static void limit_widths(struct dt_columns *columns) {
+    for (unsigned i = 0; i < columns->n; i++)
+        columns->widths[i] = MIN(columns->widths[i], WIDEST);
+}
+
 static void end_line(GString *to) {
     while (to->len && to->str[to->len - 1] == ' ')
         g_string_truncate(to, to->len - 1);
     g_string_append_c(to, '\n');
 }
 
-void dt_columns_end(struct dt_columns *columns, GString *to) {
+void dt_columns_end(struct dt_columns *columns, long width, GString *to) {
     set_widths(columns);
-    narrow(columns);
+    if (width)
+        narrow(columns, width);
+    else
+        limit_widths(columns);
     for (unsigned i = 0; i < columns->n; i++)
-        put(to, columns, i, name_of(columns, i));
+        put(to, columns, i, name_of(columns, i), width);
     end_line(to);
     for (unsigned cell = 0; cell < columns->cells->len;) {
         for (unsigned i = 0; i < columns->n; i++, cell++)
-            put(to, columns, i, g_ptr_array_index(columns->cells, cell));
+            put(to, columns, i, g_ptr_array_index(columns->cells, cell), width);
         end_line(to);
     }
     g_ptr_array_free(columns->cells, true);

@@ -1,12 +1,11 @@
 /*
- * A table for a terminal: aligned columns, at most DT_COLUMNS wide. If a table is too wide, texts
- * are truncated: those of '~' columns first, always in the widest column.
+ * A table as text, in aligned columns. If a table is wider than the terminal, texts are truncated:
+ * those of '~' columns first, always in the widest column. Without a terminal, texts are whole: a
+ * very long one moves the rest of its row to the right.
  */
 #pragma once
 
 #include <glib.h>
-
-enum { DT_COLUMNS = 120 };
 
 struct dt_columns;
 
@@ -24,8 +23,8 @@ struct dt_columns *dt_columns_new(const char *const *names);
 void dt_columns_text(struct dt_columns *columns, const char *text);
 void dt_columns_printf(struct dt_columns *columns, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* Appends the table and frees it. */
-void dt_columns_end(struct dt_columns *columns, GString *to);
+/* Appends the table and frees it. `width`: at most this many columns; 0: unlimited. */
+void dt_columns_end(struct dt_columns *columns, long width, GString *to);
 
 /* Appends an escaped text: one line, without control characters, valid UTF-8. */
 void dt_columns_escape(GString *to, const char *text);

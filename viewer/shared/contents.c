@@ -190,12 +190,15 @@ void dt_contents_hide(GString *to, const char *text) {
         s = put_next(to, text, s);
 }
 
-void dt_contents_of_reason(GString *to, const char *reason) {
+void dt_contents_cut(GString *reason) {
+    enum { WORD = 40 };
     static const char cut[] = "...";
 
-    dt_contents_hide(to, reason);
-    if (to->len > DT_REASON_MOST) {
-        g_string_truncate(to, dt_head(to->str, DT_REASON_MOST - strlen(cut)));
-        g_string_append(to, cut);
-    }
+    if (reason->len <= DT_REASON_MOST)
+        return;
+    size_t size = dt_head(reason->str, DT_REASON_MOST - strlen(cut)), word = size;
+    while (word > size - WORD && !strchr(" ,", reason->str[word - 1]))
+        word--;
+    g_string_truncate(reason, word > size - WORD ? word : size);
+    g_string_append(reason, cut);
 }

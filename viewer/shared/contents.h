@@ -24,5 +24,5 @@ enum { DT_REASON_MOST = 160 };
 /* Sets `to` to the text with its contents hidden. */
 void dt_contents_hide(GString *to, const char *text);
 
-/* The same, truncated to DT_REASON_MOST bytes. */
-void dt_contents_of_reason(GString *to, const char *reason);
+/* Truncates a reason to DT_REASON_MOST bytes, between words if possible. */
+void dt_contents_cut(GString *reason);

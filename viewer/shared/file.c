@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,12 @@ static FILE *open_special(struct dt_file *file, const struct stat *found) {
     close(fd);
     keep_failure(file, not_ours);
     return NULL;
+}
+
+long dt_file_width(const struct dt_file *file) {
+    struct winsize size;
+
+    return file->stream && ioctl(fileno(file->stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 /* -- Output through a temporary file ------------------------------------------------------ */

@@ -51,6 +51,8 @@ struct dt_node {
     const struct dt_clock *clock; /* of its host; NULL if the recording has a single clock */
     int64_t first, last;          /* times of its first and last event */
     bool has_deliveries;          /* one of its traces has an event class for message deliveries */
+    bool has_lives;               /* and event classes for spawns and exits */
+    bool is_elixir;               /* Elixir's application runs in it */
     void *of_sink;
 };
 

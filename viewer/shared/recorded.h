@@ -55,6 +55,7 @@ struct dt_recorded {
     const char *procname; /* the thread's name, "" if unknown */
 
     bool has_deliveries; /* the trace has an event class for message deliveries */
+    bool has_lives;      /* and event classes for spawns and exits */
 };
 
 /* Without the provider. */

@@ -20,8 +20,7 @@ static const char *atom(const char *s) {
     return s;
 }
 
-/* Returns the end of a term: the comma or bracket after it, or the end of the text. */
-static const char *end_of(const char *term) {
+const char *dt_term_end(const char *term) {
     int depth = 0;
 
     while (*term) {
@@ -31,7 +30,7 @@ static const char *end_of(const char *term) {
             term += dt_quoted(term);
             continue;
         }
-        if (depth == 0 && strchr(",}])", *term))
+        if (depth == 0 && (strchr(",|}])", *term) || g_str_has_prefix(term, "=>")))
             return term;
         if (strchr("{[(", *term) || is_begin)
             depth++;
@@ -55,7 +54,7 @@ static void put_tuple(GString *to, const char *s) {
     while (*++s && *s != '}') {
         const char *element = s;
 
-        s = end_of(s);
+        s = dt_term_end(s);
         if (to->len == 1)
             put_kind(to, element, s);
         else
@@ -95,14 +94,25 @@ static const char *numbers(const char *s) {
     return s;
 }
 
+/* Returns the end of an atom as Erlang or Elixir writes it: pay, :pay, Shop.Cart; NULL if there is
+   none. */
+static const char *name(const char *s) {
+    if (g_ascii_isupper(*s)) {
+        while (g_ascii_isalnum(*s) || *s == '_' || *s == '.')
+            s++;
+        return s;
+    }
+    s += *s == ':';
+    return *s == '"' ? s + dt_quoted(s) : is_atom(s) ? atom(s) : NULL;
+}
+
 /* Returns the text after the two atoms of a module and function; NULL if there are none. */
 static const char *function(const char *s) {
     for (int i = 0; i < 2; i++) {
-        if (!is_atom(s))
+        s = name(s);
+        if (!s || *s++ != ',')
             return NULL;
-        s = atom(s);
-        if (*s++ != ',')
-            return NULL;
+        s += *s == ' ';
     }
     return s;
 }
@@ -126,10 +136,18 @@ static const char *number_end(const char *s) {
     return g_ascii_isdigit(s[*s == '-']) ? s + strspn(s, "-0123456789.#e+") : s;
 }
 
-/* Returns the end of a prefix whose number is code, not data: {line,17 or {lists,map,2 */
+/* Returns the end of a prefix whose number is code, not data: {line,17 or {lists,map,2, or the same
+   of Elixir. */
 static const char *place_end(const char *s) {
-    static const char line[] = "{line,";
-    const char *after = g_str_has_prefix(s, line) ? s + strlen(line) : function(s + 1);
+    static const char erlang[] = "{line,", elixir[] = "line: ";
+    const char *after = NULL;
+
+    if (g_str_has_prefix(s, erlang))
+        after = s + strlen(erlang);
+    else if (g_str_has_prefix(s, elixir))
+        after = s + strlen(elixir);
+    else if (*s == '{')
+        after = function(s + 1);
 
     return after && g_ascii_isdigit(*after) ? number_end(after) : NULL;
 }
@@ -143,7 +161,7 @@ static const char *put_folded(GString *to, const char *s) {
         g_string_append(to, "<..>");
         return end + 1;
     }
-    end = *s == '{' ? place_end(s) : NULL;
+    end = place_end(s);
     if (!end && (is_atom(s) || g_ascii_isupper(*s)))
         end = atom(s);
     if (end) {

@@ -4,6 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The end of a term within another one: the separator or bracket after it, or the end of the
+   text. */
+const char *dt_term_end(const char *term);
+
 /* A request without the parts that differ from call to call: {get,17} -> {get,_}. */
 void dt_term_shape(const char *request, char *shape, size_t size);
 

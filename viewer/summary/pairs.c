@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shared/arrays.h"
+#include "shared/elixir.h"
 #include "shared/texts.h"
 
 static unsigned pair_hash(const void *row) {
@@ -34,6 +35,17 @@ static void pair_free(void *row) {
     g_free(pair);
 }
 
+/* At the end it is known of each node. */
+char *dt_pair_term(const struct dt_pair *pair, const char *term) {
+    const struct dt_actor *known = pair->from ? pair->from : pair->to;
+
+    if (!term || !known || !known->node || !known->node->is_elixir)
+        return g_strdup(term ? term : "");
+    GString *to = g_string_new(NULL);
+    dt_elixir_term(to, term);
+    return g_string_free(to, false);
+}
+
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most) {
     pairs->rows = g_hash_table_new_full(pair_hash, pair_equal, NULL, pair_free);
     pairs->most = most;
@@ -59,7 +71,20 @@ static struct dt_pair *row_of(struct dt_pairs *pairs, struct dt_actor *from, str
     return pair;
 }
 
+static void merge_only(struct dt_pair *to, const struct dt_pair *from) {
+    struct dt_actor *only =
+        from->only || !from->from || from->from->is_sum ? from->only : from->from;
+
+    if (!to->from || !to->from->is_sum)
+        return;
+    if (to->count == 0)
+        to->only = dt_actor_keep(only);
+    else if (to->only != only)
+        dt_actor_drop(g_steal_pointer(&to->only));
+}
+
 static void merge(struct dt_pair *to, struct dt_pair *from) {
+    merge_only(to, from);
     to->count += from->count;
     to->inferred += from->inferred;
     to->timeouts += from->timeouts;
@@ -96,25 +121,26 @@ GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs) {
     return rows;
 }
 
-typedef bool is_summed(const struct dt_actor *actor);
-
-static bool has_exited(const struct dt_actor *actor) {
+static bool has_exited(const struct dt_actor *actor, const void *data) {
+    (void)data;
     return actor && !actor->is_sum && !actor->process;
 }
 
-static bool has_no_name(const struct dt_actor *actor) {
+static bool has_no_name(const struct dt_actor *actor, const void *data) {
+    (void)data;
     return actor && !actor->is_sum && !(actor->process ? *actor->process->name : *actor->name);
 }
 
-/* Sums the rows of processes for which `is_summed` is true by their initial calls. */
-static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
+/* Sums the rows of processes for which a function is true by their initial calls. */
+static void sum_up(struct dt_pairs *pairs, dt_is_summed *is_from, dt_is_summed *is_to,
+                   const void *data) {
     g_autoptr(GPtrArray) rows = dt_rows_of(pairs->rows);
     unsigned summed = 0;
 
     for (unsigned i = 0; i < rows->len; i++) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
 
-        if (is_summed(row->from) || is_summed(row->to))
+        if (is_from(row->from, data) || is_to(row->to, data))
             g_ptr_array_index(rows, summed++) = row;
     }
     g_ptr_array_set_size(rows, (int)summed);
@@ -123,20 +149,24 @@ static void sum_up(struct dt_pairs *pairs, is_summed *is_summed) {
         struct dt_pair *row = g_ptr_array_index(rows, i);
 
         g_hash_table_steal(pairs->rows, row);
-        struct dt_actor *from = is_summed(row->from) ? dt_actor_kind(row->from) : row->from;
-        struct dt_actor *to = is_summed(row->to) ? dt_actor_kind(row->to) : row->to;
+        struct dt_actor *from = is_from(row->from, data) ? dt_actor_kind(row->from) : row->from;
+        struct dt_actor *to = is_to(row->to, data) ? dt_actor_kind(row->to) : row->to;
         bool is_new;
         merge(row_of(pairs, from, to, row->text, &is_new), row);
         pair_free(row);
     }
 }
 
+void dt_pairs_sum(struct dt_pairs *pairs, dt_is_summed *is_summed, const void *data) {
+    sum_up(pairs, has_no_name, is_summed, data);
+}
+
 static void make_room(struct dt_pairs *pairs) {
     unsigned enough = pairs->most / 2;
 
-    sum_up(pairs, has_exited);
+    sum_up(pairs, has_exited, has_exited, NULL);
     if (g_hash_table_size(pairs->rows) > enough)
-        sum_up(pairs, has_no_name);
+        sum_up(pairs, has_no_name, has_no_name, NULL);
     if (g_hash_table_size(pairs->rows) <= enough)
         return;
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(pairs);

@@ -4,6 +4,9 @@
  *
  * When the table is full, rows of exited processes are summed by their initial call. If that does
  * not suffice, the smallest rows are left out and counted.
+ *
+ * Sums are made as late as possible: the initial call of a process may become known only after its
+ * first messages.
  */
 #pragma once
 
@@ -24,9 +27,16 @@ struct dt_pairs {
     unsigned most;
     uint64_t left_out; /* `count` of the rows that were left out */
 };
+/* A term of the row, as the language of its node writes it. To be freed by g_free. */
+char *dt_pair_term(const struct dt_pair *pair, const char *term);
+
 void dt_pairs_init(struct dt_pairs *pairs, unsigned most);
 void dt_pairs_free(struct dt_pairs *pairs);
 /* The result is valid until the next call. */
 struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_actor *from, struct dt_actor *to,
                              const char *text);
+/* Sums the rows of senders without a name by their initial calls, and those of receivers for which
+   `is_summed` is true. */
+typedef bool dt_is_summed(const struct dt_actor *actor, const void *data);
+void dt_pairs_sum(struct dt_pairs *pairs, dt_is_summed *is_summed, const void *data);
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */

@@ -14,11 +14,18 @@ static int by_total(const void *a, const void *b) {
     return by ? by : strcmp(x->name, y->name);
 }
 
+bool dt_is_of_scheduler(const char *counter) {
+    const char *number = strrchr(counter, '_');
+
+    return number && number[1] && !number[1 + strspn(number + 1, "0123456789")];
+}
+
+/* The counters of single schedulers come last, run_queue_2 before run_queue_10. */
 static int by_name(const void *a, const void *b) {
     const struct dt_named *x = *(struct dt_named *const *)a, *y = *(struct dt_named *const *)b;
+    int by = dt_is_of_scheduler(x->name) - dt_is_of_scheduler(y->name);
 
-    /* run_queue_2 comes before run_queue_10. */
-    int by = strverscmp(x->name, y->name);
+    by = by ? by : strverscmp(x->name, y->name);
     return by || !x->node || !y->node ? by : dt_compare(x->node->number, y->node->number);
 }
 

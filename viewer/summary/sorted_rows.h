@@ -11,3 +11,6 @@ dt_rows dt_rows_server_calls, dt_rows_talks, dt_rows_dead;                /* dt_
 dt_rows dt_rows_requests;                                                 /* dt_request */
 dt_rows dt_rows_crashes, dt_rows_waits, dt_rows_collections, dt_rows_log; /* dt_listed */
 dt_rows dt_rows_others;                                                   /* dt_listed */
+
+/* Whether the counter is one of each scheduler: run_queue_2. */
+bool dt_is_of_scheduler(const char *counter);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "shared/elixir.h"
 #include "shared/term.h"
 #include "shared/texts.h"
 
@@ -20,7 +21,11 @@ static void drop_actor(void *actor) {
 static void node(void *data, struct dt_node *node) {
     struct dt_summary *summary = data;
 
-    dt_seen_node_learn(&summary->actors.nodes, node);
+    struct dt_seen_node *seen = dt_seen_node_learn(&summary->actors.nodes, node);
+    if (node->has_lives) {
+        dt_summary_recorded(summary, seen, DT_RECORDED_SPAWNS);
+        dt_summary_recorded(summary, seen, DT_RECORDED_EXITS);
+    }
     dt_summary_at(summary, node->first);
     dt_summary_at(summary, node->last);
 }
@@ -309,16 +314,20 @@ static struct dt_actor *sender_of(struct dt_summary *summary, const struct dt_me
     return dt_actor_sum(&summary->actors, to ? to->node : NULL, m->timer);
 }
 
-/* Each call has a new alias, so aliases are summed. */
-static const char *receiver_of(const char *to_text) {
-    return g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text;
+/* Each call has a new alias, so aliases are summed. To be freed by g_free. */
+static char *receiver_of(const char *to_text) {
+    char *of_elixir = dt_elixir_alias(to_text);
+
+    if (of_elixir)
+        return of_elixir;
+    return g_strdup(g_str_has_prefix(to_text, "#Ref") ? "unknown aliases" : to_text);
 }
 
 static void on_dead(struct dt_summary *summary, const struct dt_message *m, struct dt_actor *from,
                     struct dt_actor *to) {
     summary->dead_messages++;
-    struct dt_pair *row =
-        dt_pairs_row(&summary->dead, from, to, to ? NULL : receiver_of(m->to_text));
+    g_autofree char *name = to ? NULL : receiver_of(m->to_text);
+    struct dt_pair *row = dt_pairs_row(&summary->dead, from, to, name);
     row->count++;
     if (!row->example)
         row->example = example_of(m->text);
@@ -333,8 +342,11 @@ static void message_gone(void *data, struct dt_message *m) {
         on_dead(summary, m, from, to);
         return;
     }
-    if (!to && *m->to_text)
-        to = dt_actor_sum(&summary->actors, from ? from->node : NULL, receiver_of(m->to_text));
+    if (!to && *m->to_text) {
+        g_autofree char *name = receiver_of(m->to_text);
+
+        to = dt_actor_sum(&summary->actors, from ? from->node : NULL, name);
+    }
     struct dt_pair *row = dt_pairs_row(&summary->talks, from, to, NULL);
     row->count++;
     /* For the other messages, the send names both processes. */
@@ -361,16 +373,9 @@ static void server_call(void *data, const struct dt_server_call *c) {
     dt_summary_recorded(summary, caller->node, DT_RECORDED_SERVER_CALLS);
     char shape[SHAPE];
     dt_term_shape(c->request, shape, sizeof shape);
-    bool is_named = *c->caller->name;
-    struct dt_actor *from = is_named ? caller : dt_actor_kind(caller);
-    struct dt_pair *row = dt_pairs_row(&summary->server_calls, from, server, shape);
-    if (row->count == 0) {
-        row->only = dt_actor_keep(caller);
+    struct dt_pair *row = dt_pairs_row(&summary->server_calls, caller, server, shape);
+    if (row->count == 0)
         row->example = example_of(c->request);
-    } else if (row->only && row->only != caller) {
-        dt_actor_drop(row->only);
-        row->only = NULL;
-    }
     row->count++;
     row->timeouts += c->outcome == DT_OUTCOME_TIMEOUT;
     row->downs += c->outcome == DT_OUTCOME_DOWN;
@@ -431,9 +436,22 @@ static void lost(void *data, const struct dt_lost *lost) {
 
 /* -- The end ---------------------------------------------------------------------------- */
 
+/* Whether several unnamed processes of its kind came and went during the recording, as it did. */
+static bool is_short_lived(const struct dt_actor *actor, const void *data) {
+    enum { SEVERAL = 4 };
+    const struct dt_summary *summary = data;
+
+    if (!actor || actor->is_sum || actor->process || actor->kind != DT_PROCESS || *actor->name ||
+        actor->began == DT_NO_VALUE || actor->ended == DT_NO_VALUE)
+        return false;
+    const struct dt_lives_row *lives = dt_lives_of(&summary->lives, actor);
+    return lives && lives->started >= SEVERAL;
+}
+
 void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     summary->events = dt_model_events(model);
     summary->skipped = dt_model_skipped(model);
+    dt_pairs_sum(&summary->server_calls, is_short_lived, summary);
     dt_top_cut(&summary->processes);
     dt_top_cut(&summary->ports);
     dt_list_sort(&summary->crashes);

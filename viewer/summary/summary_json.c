@@ -199,13 +199,19 @@ static void call(GString *to, const void *row) {
     count(to, "inferred", call->inferred);
 }
 
+static void put_term(GString *to, const char *name, const struct dt_pair *pair, const char *term) {
+    g_autofree char *text = dt_pair_term(pair, term);
+
+    dt_json_text(to, name, text);
+}
+
 static void server_call(GString *to, const void *row) {
     const struct dt_pair *call = row;
 
     ref(to, "caller", call->only ? call->only : call->from);
     ref(to, "server", call->to);
-    dt_json_text(to, "request", call->text);
-    dt_json_text(to, "example", call->example);
+    put_term(to, "request", call, call->text);
+    put_term(to, "example", call, call->example);
     count(to, "count", call->count);
     quantiles(to, "", &call->took);
     quantiles(to, "queued_", &call->queued);
@@ -254,7 +260,7 @@ static void dead(GString *to, const void *row) {
     ref(to, "to", dead->to);
     dt_json_text(to, "to_text", dead->text);
     count(to, "messages", dead->count);
-    dt_json_text(to, "example", dead->example);
+    put_term(to, "example", dead, dead->example);
 }
 
 static void request(GString *to, const void *row) {

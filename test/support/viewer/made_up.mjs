@@ -181,6 +181,8 @@ export function madeUp({ intervals = 8000, text = (t) => t, seed = 1 } = {}) {
             max_ns: 8e7 / n,
             queued_p50_ns: 1e5,
             queued_p99_ns: 39e6 / n,
+            runnable_p99_ns: 1e6 / n,
+            runnable_max_ns: 2e6 / n,
             worked_p50_ns: 2e5,
             worked_p99_ns: 2e6,
             timeouts: n === 1 ? 2 : 0,

@@ -46,6 +46,20 @@ const cells = (page, table, column) =>
 
 const labels = (page) => page.$$eval(".labels button:not(.fold)", (all) => all.map((label) => label.textContent));
 
+// The number of pixels of the timeline's rows that have the full colour of running processes.
+const running = (page) =>
+    page.evaluate(() => {
+        const rows = document.querySelector("canvas.rows");
+        if (!rows) return 0;
+        const paper = new OffscreenCanvas(1, 1).getContext("2d");
+        paper.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--running").trim();
+        paper.fillRect(0, 0, 1, 1);
+        const whole = (data) => new Uint32Array(data.buffer);
+        const [wanted] = whole(paper.getImageData(0, 0, 1, 1).data);
+        const { data } = rows.getContext("2d").getImageData(0, 0, rows.width, rows.height);
+        return whole(data).filter((pixel) => pixel === wanted).length;
+    });
+
 async function colours(page, options = {}) {
     const { PNG } = from(modules, "pngjs");
     const { data } = PNG.sync.read(Buffer.from(await page.screenshot(options)));
@@ -87,6 +101,8 @@ const checks = {
             when: await page.$eval(".when", (element) => element.textContent),
             sequence: await page.$$eval(".sequence .head text", (all) => all.map((one) => one.textContent)),
             findings: await page.$$eval(".findings .text", (all) => all.map((element) => element.textContent)),
+            next: await page.$$eval(".findings .next", (all) => all.map((element) => element.textContent)),
+            running: await running(page),
             range: await range(page),
             ...(await colours(page)),
         }));

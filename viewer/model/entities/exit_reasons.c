@@ -96,14 +96,27 @@ static const char *const errors[] = {
     "system_limit", "timeout_value", "try_clause",      "undef",     "with_clause",
 };
 
-/* Exceptions of Elixir are maps with this key, which sorts first. */
-static const char exception[] = "#{'__exception__'";
+/* Whether the term is an exception of Elixir. From OTP 26 on, its keys have any order. */
+static bool is_exception(const char *term) {
+    if (!g_str_has_prefix(term, "#{"))
+        return false;
+    for (const char *s = term + 2, *end; *s && *s != '}'; s = end + (*end == ',')) {
+        if (g_str_has_prefix(s, "'__exception__'=>"))
+            return true;
+        end = dt_term_end(s);
+        if (g_str_has_prefix(end, "=>"))
+            end = dt_term_end(end + 2);
+        if (*end && !strchr(",}", *end))
+            return false;
+    }
+    return false;
+}
 
 static bool is_error(const char *reason) {
     const char *end;
 
     reason += strspn(reason, "{");
-    if (g_str_has_prefix(reason, exception))
+    if (is_exception(reason))
         return true;
     end = reason + strspn(reason, "abcdefghijklmnopqrstuvwxyz_");
     for (size_t i = 0; i < G_N_ELEMENTS(errors); i++)

@@ -6,8 +6,12 @@
 #include "model/entities/registered_names.h"
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
+#include "shared/elixir.h"
 
 static void learn(struct process *p, const struct identity *identity) {
+    /* The supervisor of Elixir's own application. */
+    if (strcmp(identity->name, "elixir_sup") == 0)
+        p->node->seen.is_elixir = true;
     if (dt_identity_learn(p, identity))
         dt_identity_emit(p);
 }
@@ -22,18 +26,20 @@ static void spawned(struct node *node, const struct dt_process_spawn *e) {
 
 static void register_name(struct node *node, const struct dt_process_register *e) {
     struct process *p = dt_process_of(node, e->pid);
+    g_autofree char *of_elixir = dt_elixir_alias(e->name);
+    const char *name = of_elixir ? of_elixir : e->name;
 
     if (strcmp(e->type, "unregister") == 0) {
         /* The registration was before the recording. A process is unregistered after its exit. */
         if (p && !*p->seen.name)
-            learn(p, &(struct identity){NULL, "", e->name, ""});
-        dt_name_unregister(node, e->name);
+            learn(p, &(struct identity){NULL, "", name, ""});
+        dt_name_unregister(node, name);
         return;
     }
     if (!p || p->has_exited)
         return;
-    dt_name_register(p, e->name);
-    learn(p, &(struct identity){NULL, "", e->name, ""});
+    dt_name_register(p, name);
+    learn(p, &(struct identity){NULL, "", name, ""});
 }
 
 static void link_event(struct node *node, const char *from, const char *to, const char *type) {
@@ -64,7 +70,9 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     p->has_exited = true;
     p->seen.ended = report.time;
     DT_RUN_HOOKS(node->world, exited, p, reason);
-    report.reason = dt_world_reason(node->world, reason);
+    /* Its name may follow. */
+    node->seen.is_elixir |= strstr(reason, "'__struct__'=>'Elixir.") != NULL;
+    report.reason = dt_world_reason(node->world, node->seen.is_elixir, reason);
     DT_EMIT(node->world, process_exited, &report);
     g_free(report.linked);
     dt_unlink_all(p);
@@ -77,8 +85,15 @@ static void identity(struct node *node, const struct dt_process_identity *e) {
     if (p && !p->has_exited) {
         if (*e->name && !dt_process_named(node, e->name))
             dt_name_give(p, e->name);
+        g_autoptr(GString) label = g_string_new(NULL);
+
+        /* A label that is a string is a text, not a term. */
+        if (node->seen.is_elixir && *e->label != '"')
+            dt_elixir_term(label, e->label);
+        else
+            g_string_assign(label, e->label);
         learn(p, &(struct identity){dt_process_anywhere(node, e->parent), e->initial, e->name,
-                                    e->label});
+                                    label->str});
     }
     dt_node_named(node, e->node, "");
 }

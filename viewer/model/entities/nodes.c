@@ -150,6 +150,7 @@ struct world *dt_world_new(const struct dt_sink *sink, void *of_sink,
     world->hooks = hooks;
     world->now = INT64_MIN + 1;
     world->shown = g_string_new(NULL);
+    world->elixir = g_string_new(NULL);
     world->nodes = g_ptr_array_new_with_free_func(free_node);
     world->places = g_hash_table_new(hash_place, equal_places);
     world->namesakes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -165,6 +166,7 @@ void dt_world_free(struct world *world) {
     g_ptr_array_free(world->nodes, true);
     g_hash_table_destroy(world->functions);
     g_string_free(world->shown, true);
+    g_string_free(world->elixir, true);
     g_free(world);
 }
 

@@ -1,4 +1,4 @@
-/* Registered names. */
+/* Registered names. Those of Elixir are in its spelling (shared/elixir.h), as in a dump. */
 #pragma once
 
 #include "model/entities/process.h"

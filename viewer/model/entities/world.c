@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "shared/contents.h"
+#include "shared/elixir.h"
 
-struct function *dt_function_of(struct world *world, const char *text) {
+struct function *dt_function_of(struct world *world, const char *recorded) {
+    g_autofree char *of_elixir = dt_elixir_function(recorded);
+    const char *text = of_elixir ? of_elixir : recorded;
     struct function *function = g_hash_table_lookup(world->functions, text);
 
     if (!function) {
@@ -21,11 +24,20 @@ const char *dt_function(struct world *world, const char *text) {
     return *text ? dt_function_of(world, text)->name : "";
 }
 
-const char *dt_world_reason(struct world *world, const char *reason) {
+const char *dt_world_reason(struct world *world, bool is_elixir, const char *reason) {
+    GString *text = world->shown;
+
     if (world->shows_contents)
-        return reason;
-    dt_contents_of_reason(world->shown, reason);
-    return world->shown->str;
+        g_string_assign(text, reason);
+    else
+        dt_contents_hide(text, reason);
+    if (is_elixir) {
+        text = g_string_truncate(world->elixir, 0);
+        dt_elixir_term(text, world->shown->str);
+    }
+    if (!world->shows_contents)
+        dt_contents_cut(text);
+    return text->str;
 }
 
 const char *dt_world_text(struct world *world, const char *text) {

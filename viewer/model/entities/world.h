@@ -31,12 +31,13 @@ struct world {
     unsigned schedulers;
     bool shows_contents; /* report reasons and log lines unchanged: shared/contents.h */
     GString *shown;      /* buffer for a text with hidden contents */
+    GString *elixir;     /* buffer for a reason in Elixir's spelling */
     int64_t now;
 };
 
 /* A reason as reported to sinks; valid until the next call of either function. */
-const char *dt_world_reason(struct world *world, const char *reason);
-/* The same for a text of any length, such as a log line or a message. */
+const char *dt_world_reason(struct world *world, bool is_elixir, const char *reason);
+/* The same for a text of any length, such as a log line or a message, which may be no term. */
 const char *dt_world_text(struct world *world, const char *text);
 
 #define DT_EMIT(world, function, ...)                                                              \

@@ -224,7 +224,8 @@ void dt_calls_event(struct node *node, const struct dt_recorded *event) {
                   &(struct leave){.time = event->time,
                                   .left = DT_LEFT_EXCEPTION,
                                   .class = e->function_reason.class,
-                                  .value = dt_world_reason(node->world, e->function_reason.reason)},
+                                  .value = dt_world_reason(node->world, node->seen.is_elixir,
+                                                           e->function_reason.reason)},
                   exception_without_reason);
         break;
     default:

@@ -6,13 +6,14 @@
 /* -- Contents ------------------------------------------------------------------------ */
 
 /* Hides the contents of the reason or log line. */
-static void hide_known(struct world *world, struct dt_recorded *event) {
+static void hide_known(struct node *node, struct dt_recorded *event) {
     union dt_event *e = &event->fields;
 
     if (event->probe == DT_log)
-        e->log.text = dt_world_text(world, e->log.text);
+        e->log.text = dt_world_text(node->world, e->log.text);
     else if (event->probe == DT_node_down)
-        e->node_down.reason = dt_world_reason(world, e->node_down.reason);
+        e->node_down.reason =
+            dt_world_reason(node->world, node->seen.is_elixir, e->node_down.reason);
 }
 
 /* Hides the contents of all terms and strings. The caller frees the list, which has the texts. */
@@ -61,7 +62,7 @@ static void emit(struct node *node, const struct dt_recorded *event, bool is_gen
     if (is_general)
         texts = hide_all(node->world, &shown);
     else
-        hide_known(node->world, &shown);
+        hide_known(node, &shown);
     DT_EMIT(node->world, instant, &instant);
     g_clear_pointer(&texts, g_ptr_array_unref);
 }

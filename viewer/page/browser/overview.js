@@ -74,6 +74,13 @@ function processLink(process) {
     return h("button", { type: "button", class: "plain link", title: said, "aria-label": said, click }, "process");
 }
 
+// What to do next, with `commands` as code. Only the first finding of a rule has it, as in the report's text.
+function nextStep({ rule, next }, n, found) {
+    if (!next || found.findIndex((other) => other.rule === rule) < n) return false;
+    const parts = next.split("`").map((part, at) => (at % 2 ? h("code", plain(part)) : plain(part)));
+    return h("span", { class: "next" }, "Next: ", parts);
+}
+
 // `places`: the tables and sections of the page, by key of the report.
 export function findings(data, places) {
     const found = data.report.findings ?? [];
@@ -89,7 +96,7 @@ export function findings(data, places) {
     return h(
         "ul",
         { class: "findings" },
-        found.map(({ severity, text, about, process }) =>
+        found.map(({ severity, text, about, process, ...finding }, n) =>
             h(
                 "li",
                 h(
@@ -104,6 +111,7 @@ export function findings(data, places) {
                     process && process.number !== null && processLink(process),
                     places.has(about) && h("a", { href: "#" + places.get(about) }, "table"),
                 ),
+                nextStep(finding, n, found),
             ),
         ),
     );
@@ -118,7 +126,7 @@ export function lacks(data) {
     const sentences = [];
     if (absent.length > 0 && data.report.recording)
         sentences.push(
-            `The recording has no events of these kinds: ${absent.join(", ")}. The page lacks the data from them.`,
+            `Events of these kinds were not recorded: ${absent.join(", ")}. The page lacks the data from them.`,
         );
     if (absent.includes("calls") && data.report.recording)
         sentences.push(

@@ -11,6 +11,10 @@ const BAR = 14,
     TOP = (ROW - BAR) / 2;
 export const MOST_ARROWS = 300;
 
+// The least height of a state in a pixel, unless it occurs within so many pixels before.
+const ALONE = 4,
+    NEAR = 4;
+
 export function colours() {
     const names =
         "page raised line line-strong text quiet accent accent-soft bad running runnable waiting collecting exiting " +
@@ -97,8 +101,7 @@ export class Painter {
             else if (state === MERGED) {
                 const high = (BAR * intervals.extra[n]) / 1000;
                 boxes[MERGED].push(left, y + TOP, right - left, BAR);
-                if (high > 0)
-                    boxes[RUNNING].push(left, y + TOP + BAR - Math.max(1, high), right - left, Math.max(1, high));
+                if (high > 0) boxes[RUNNING].push(left, y + TOP + BAR - high, right - left, high);
             } else if (state > 0) boxes[state].push(left, y + TOP, Math.max(1, right - left - 0.5), BAR);
             if (state !== WAITING && state !== MERGED && right - left > 50 && intervals.text[n])
                 texts.push(n, left, right);
@@ -264,10 +267,11 @@ export class Painter {
     }
 }
 
-// Intervals within one pixel: one bar per state, stacked, as high as its share.
+// Intervals within one pixel: one bar per state, stacked, as high as its share. A canvas draws what is lower than a
+// pixel as a faint pixel.
 class PixelColumns {
     constructor(boxes, y) {
-        Object.assign(this, { boxes, y, at: null, share: new Float64Array(7) });
+        Object.assign(this, { boxes, y, at: null, share: new Float64Array(7), seen: new Float64Array(7).fill(-NEAR) });
     }
 
     add(left, right, state, busy) {
@@ -291,8 +295,10 @@ class PixelColumns {
         let bottom = y + TOP + BAR;
         for (const state of [RUNNING, RUNNABLE, COLLECTING, EXITING]) {
             if (share[state] === 0) continue;
-            // Every state stays visible, however short.
-            const high = Math.max(4, (BAR * share[state]) / Math.max(whole, 0.5));
+            // A state that is alone here stays visible, however short.
+            const least = at - this.seen[state] < NEAR ? 0 : ALONE;
+            const high = Math.max(least, (BAR * share[state]) / Math.max(whole, 0.5));
+            this.seen[state] = at;
             boxes[state].push(at, bottom - high, 1, high);
             bottom -= high;
         }

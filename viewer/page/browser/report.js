@@ -121,6 +121,13 @@ function tables(data) {
             }
         );
     };
+    // A part of the time of calls: the 99th percentile, or the longest of fewer than 100 calls.
+    const part = (title, name, more = {}) =>
+        c.ns(title, `${name}_max_ns`, {
+            value: (row) => row[`${name}_p99_ns`] ?? row[`${name}_max_ns`] ?? null,
+            help: "99 %, or the longest of fewer than 100 calls",
+            ...more,
+        });
     const counters = report.counters ?? [];
     const wasZero = ({ min, max }) => min === 0 && max === 0;
     return {
@@ -140,7 +147,7 @@ function tables(data) {
                 c.ns("Longest wait", "longest_wait_ns", { help: "The longest wait for a scheduler (inferred)" }),
                 c.count("Sent", "sent", { help: "Messages sent" }),
                 c.count("Received", "received", { help: "Messages received" }),
-                c.count("Mailbox", "mailbox_max", { help: "The most messages in flight to the process at once" }),
+                c.count("In flight", "mailbox_max", { help: "The most messages in flight to the process at once" }),
             ],
         },
         calls: {
@@ -162,7 +169,9 @@ function tables(data) {
             title: "Server calls",
             sort: "99 %",
             concerns: about("caller", "server"),
-            note: "Times from request to reply. Queued: until the server took the request (inferred).",
+            note:
+                "Times from request to reply, and their parts (inferred): in the mailbox; while the server waited " +
+                "for a scheduler; its work; deferred, because it went on to something else before it replied.",
             columns: [
                 c.process("Caller", "caller"),
                 c.process("Server", "server"),
@@ -172,8 +181,10 @@ function tables(data) {
                 c.ns("Median", "p50_ns"),
                 c.ns("99 %", "p99_ns", { bar: true }),
                 c.ns("Longest", "max_ns"),
-                c.ns("Queued, 99 %", "queued_p99_ns"),
-                c.ns("Worked, 99 %", "worked_p99_ns"),
+                part("Mailbox", "queued"),
+                part("Runnable", "runnable", { only: positive }),
+                part("Work", "worked"),
+                part("Deferred", "deferred", { only: positive }),
                 c.count("Timeouts", "timeouts", { only: positive }),
                 c.count("Failed", "downs", { help: "The server exited or did not exist", only: positive }),
             ],

@@ -6,7 +6,7 @@ inferred from the call of a function (request_inference.py).
 import argparse
 import select
 import time
-from typing import Callable, Dict, List, NamedTuple
+from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import say
@@ -57,24 +57,23 @@ def request(options: argparse.Namespace) -> None:
     """Shows the next request."""
     node = pick(options.node)
     wanted, names = awaited(options), Names()
-    began = time.monotonic()
-    steps = collect(node, wanted, names, options.seconds)
+    steps, waited = collect(node, wanted, names, options.seconds)
     if not steps and not node.lives():
         raise Failure("node_gone", pid=node.pid, name=node.node)
     if not steps:
-        raise Failure(wanted.key, **wanted.values, seconds=f"{time.monotonic() - began:.0f}")
+        raise Failure(wanted.key, **wanted.values, seconds=f"{waited:.0f}")
     print(show_timeline(steps, names, inferred=options.next is not None))
     if len(steps) == STEPS_MOST:
         say(f"dyntrace: only the first {STEPS_MOST} events of the request are shown")
 
 
-def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[Step]:
-    """Returns the steps of the request once it has ended."""
+def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> Tuple[List[Step], float]:
+    """Returns the steps of the request once it has ended, and for how many seconds bpftrace was ready."""
     taken: List[Step] = []
     found = Request([])
     with Bpftrace(node, wanted.program, **wanted.words) as bpftrace, Interrupted() as interrupted:
         is_ready = False
-        last = time.monotonic()
+        ready = last = time.monotonic()
         while not interrupted.happened.is_set() and node.lives() \
                 and time.monotonic() - last < patience(found, names, seconds) + (0 if is_ready else READY_S):
             if not select.select([bpftrace], [], [], 0.1)[0]:
@@ -82,7 +81,8 @@ def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[S
             lines = [line.fields for line in bpftrace.lines()]
             if ["ready"] in lines and not is_ready:
                 say(f"waiting for {wanted.name} in {node.show()}; Ctrl-C ends")
-                is_ready, last = True, time.monotonic()
+                is_ready, ready = True, time.monotonic()
+                last = ready
             steps = [step_of(fields) for fields in lines if not names.learn(fields)]
             taken += [step for step in steps if step][:TAKEN_MOST - len(taken)]
             now = wanted.found(taken)
@@ -90,9 +90,10 @@ def collect(node: Node, wanted: Awaited, names: Names, seconds: float) -> List[S
                 found, last = now, time.monotonic()
             if len(found.steps) >= STEPS_MOST:
                 break
+        waited = time.monotonic() - ready if is_ready else 0
     if bpftrace.lost:
         say(f"dyntrace: bpftrace has lost {bpftrace.lost} events; some may belong to this request")
-    return found.steps[:STEPS_MOST]
+    return found.steps[:STEPS_MOST], waited
 
 
 def patience(found: Request, names: Names, seconds: float) -> float:

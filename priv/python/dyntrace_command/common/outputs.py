@@ -64,6 +64,7 @@ PARAMS = [
     Param("--what", "flame", "what", "", "whether times are of calls or of waits", ("calls", "waits")),
     Param("--by", "flame", "by", "", "the root of each stack", ("process", "initial", "none")),
     Param("--top", "report", "top", "N", "rows per table", (), 1, 2147483647),
+    Param("--width", "report", "width", "N", "columns of the tables; 0: the terminal's", (), 0, 2147483647),
     Param("--title", "html", "title", "TEXT", "title of the page"),
     Param("--rows", "html", "processes", "N", "maximum number of rows in the timeline", (), 1, 10000),
     Param("--intervals", "html", "intervals", "N", "maximum number of intervals in the timeline", (), 100, 10000000),

@@ -4,9 +4,13 @@
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
 #include "model/parts/server_calls/server_calls.h"
+#include "shared/elixir.h"
 #include "shared/remote_ids.h"
 
-static void find_named(struct receiver *found, const char *name) {
+static void find_named(struct receiver *found, const char *recorded) {
+    g_autofree char *of_elixir = dt_elixir_alias(recorded);
+    const char *name = of_elixir ? of_elixir : recorded;
+
     found->process = dt_process_named(found->home, name);
     found->is_dead = !found->process && dt_name_is_free(found->home, name);
 }
