@@ -41,6 +41,8 @@ cases() ->
                        || N <- [2000, 3000]]]},
      {restarts, high, "ldap_pool restarted 5 times in 5.50 s by <0.90.0> flaky_sup: econnrefused", crash_loop()},
      {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
+     {purges, high, "a purge of the module month_report_mod killed <0.101.0> a:b/1 and 1 more, which ran its old code "
+                    "(inferred)", purged(true)},
      {timed_out_calls, high, "<0.90.0> shop_db: 1 of 1 call timed out (inferred)",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
        {40, process_scheduled, #{pid => ?B, entry => "gen:do_call/4", type => "in"}}, receipt(50, ?B, "timeout"),
@@ -175,6 +177,14 @@ not_found(Config) ->
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
              %% Five processes that run at the same time: none of them is a restart.
+             {purges, purged(false)},
+             %% They ran no old code; another process killed them afterwards.
+             {purges, [identity(0, ?A, "erts_code_purger"), started(1, pid(1), ?B), purge(10, 20, true),
+                       exited(30, pid(1), "killed")]},
+             %% Two purges at once: which one killed it is unknown.
+             {purges, [started(1, pid(1), ?B), send(12, ?B, ?A, "{purge,other,<0.91.0>,#Ref<0.0.0.2>}"), purged(true)]},
+             %% A purge is the cause.
+             {crashes, purged(true)},
              {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
                          [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
              %% Its queue gets longer and shorter.
@@ -613,6 +623,15 @@ asked(Callers, Calls) ->
      [[send((N + 1) * ?MS, ?A, pid(N rem Callers + 1), "{code_server,[]}"),
        [Request(N + 1, N rem Callers + 1) || N =< Calls - Callers]] || N <- lists:seq(1, Calls)],
      out((Calls + 1) * ?MS + 1, ?A)].
+
+%% Two workers, a purge that kills them or not, and their exits.
+purged(Kills) ->
+    [identity(0, ?A, "erts_code_purger"), [started(N, pid(N), ?B) || N <- [1, 2]], purge(10, 20, Kills),
+     exited(15, pid(1), "killed"), exited(16, pid(2), "killed")].
+
+purge(From, Until, Kills) ->
+    [send(From, ?B, ?A, "{purge,month_report_mod,<0.91.0>,#Ref<0.0.0.1>}"),
+     send(Until, ?A, ?B, lists:flatten(io_lib:format("{reply,purge,{true,~p},#Ref<0.0.0.1>}", [Kills])))].
 
 system(Otp) ->
     {0, node_identity, #{node => "shop@host", prefix => "0", otp => integer_to_list(Otp), os_pid => 4711}}.
