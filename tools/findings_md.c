@@ -19,7 +19,7 @@ static const char intro[] =
 
 static const char limits[] =
     "\n## What the rules do not cover\n\n"
-    "*A process receives more than it answers.* Only calls of gen_servers have answers, and\n"
+    "*A process receives more than it answers.* Only calls of servers have answers, and\n"
     "`slow_server` and `timed_out_calls` cover them. Most messages are casts and signals, which\n"
     "get no answer or several: a healthy queue of RabbitMQ sends more messages than it receives,\n"
     "and a logger sends none. `growing_queue` and `growing_heap` report the effects.\n";

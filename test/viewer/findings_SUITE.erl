@@ -41,6 +41,8 @@ cases() ->
                        || N <- [2000, 3000]]]},
      {restarts, high, "ldap_pool restarted 5 times in 5.50 s by <0.90.0> flaky_sup: econnrefused", crash_loop()},
      {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
+     {purges, high, "a purge of the module month_report_mod killed <0.101.0> a:b/1 and 1 more, which ran its old code "
+                    "(inferred)", purged(true)},
      {timed_out_calls, high, "<0.90.0> shop_db: 1 of 1 call timed out (inferred)",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
        {40, process_scheduled, #{pid => ?B, entry => "gen:do_call/4", type => "in"}}, receipt(50, ?B, "timeout"),
@@ -48,6 +50,13 @@ cases() ->
      {slow_server, medium, "<0.90.0> shop_db: callers waited 15.0 ms (median of 12 calls): 0 in its mailbox, "
                            "15.0 ms for its work (median of each, inferred)",
       [identity(0, ?A, "shop_db"), calls(12, 15 * ?MS)]},
+     {saturated_server, medium, "<0.90.0> code_server worked on 1200 calls for over 99 % of the recording (inferred), "
+                                "while 4.0 callers waited on average; longest in total: <0.101.0> web_1 with "
+                                "{ensure_loaded,shop_metrics}",
+      [identity(0, ?A, "code_server"), asked(4, 1200)]},
+     {selective_receive, high, "<0.90.0> statsd searches its queue of 199034 messages for one message in "
+                               "prim_inet:do_sendto/4 (4 of 4 samples), and ran for 80 % of the recording",
+      [system(25), selective("prim_inet:do_sendto/4", "running")]},
      {growing_queue, high, "<0.90.0> shop_db: its queue grew by 310 messages per second for 4.00 s, to 1340 messages "
                            "(56.1 MB of memory)",
       [identity(0, ?A, "shop_db") | [sample(N * ?S, ?A, 100 + 310 * N, 56120448, 1000, "waiting")
@@ -170,6 +179,14 @@ not_found(Config) ->
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
              %% Five processes that run at the same time: none of them is a restart.
+             {purges, purged(false)},
+             %% They ran no old code; another process killed them afterwards.
+             {purges, [identity(0, ?A, "erts_code_purger"), started(1, pid(1), ?B), purge(10, 20, true),
+                       exited(30, pid(1), "killed")]},
+             %% Two purges at once: which one killed it is unknown.
+             {purges, [started(1, pid(1), ?B), send(12, ?B, ?A, "{purge,other,<0.91.0>,#Ref<0.0.0.2>}"), purged(true)]},
+             %% A purge is the cause.
+             {crashes, purged(true)},
              {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
                          [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
              %% Its queue gets longer and shorter.
@@ -183,6 +200,14 @@ not_found(Config) ->
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
              %% It happens to be suspended briefly at each sample.
              {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
+             %% Its calls keep it as busy, but hardly a caller waits for another one.
+             {saturated_server, [identity(0, ?A, "code_server"), asked(2, 1200)]},
+             %% Four callers wait for few calls.
+             {saturated_server, [identity(0, ?A, "code_server"), asked(4, 40)]},
+             %% It has as many messages, but OTP 26 does not search them; it works on each; it waits.
+             {selective_receive, [system(26), selective("prim_inet:do_sendto/4", "running")]},
+             {selective_receive, [system(25), selective("shop_db:handle/2", "running")]},
+             {selective_receive, [system(25), selective("prim_inet:recv0/3", "waiting")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
@@ -590,6 +615,35 @@ calls(Count, Ns) ->
          [Request, delivery(N * 2 * Ns, ?B, ?A, Message), in(N * 2 * Ns, ?A), reply(N * 2 * Ns + Ns, ?B, N),
           out(N * 2 * Ns + Ns, ?A)]
      end || N <- lists:seq(1, Count)].
+
+%% So many processes call code_server all the time; a call takes it one millisecond.
+asked(Callers, Calls) ->
+    Request = fun(Ms, Caller) ->
+                      send(Ms * ?MS, pid(Caller), ?A, "{code_call," ++ pid(Caller) ++ ",{ensure_loaded,shop_metrics}}")
+              end,
+    [in(?MS - 1, ?A), [identity(0, pid(Caller), "web_" ++ integer_to_list(Caller)) || Caller <- lists:seq(1, Callers)],
+     [Request(1, Caller) || Caller <- lists:seq(1, Callers)],
+     [[send((N + 1) * ?MS, ?A, pid(N rem Callers + 1), "{code_server,[]}"),
+       [Request(N + 1, N rem Callers + 1) || N =< Calls - Callers]] || N <- lists:seq(1, Calls)],
+     out((Calls + 1) * ?MS + 1, ?A)].
+
+%% Two workers, a purge that kills them or not, and their exits.
+purged(Kills) ->
+    [identity(0, ?A, "erts_code_purger"), [started(N, pid(N), ?B) || N <- [1, 2]], purge(10, 20, Kills),
+     exited(15, pid(1), "killed"), exited(16, pid(2), "killed")].
+
+purge(From, Until, Kills) ->
+    [send(From, ?B, ?A, "{purge,month_report_mod,<0.91.0>,#Ref<0.0.0.1>}"),
+     send(Until, ?A, ?B, lists:flatten(io_lib:format("{reply,purge,{true,~p},#Ref<0.0.0.1>}", [Kills])))].
+
+system(Otp) ->
+    {0, node_identity, #{node => "shop@host", prefix => "0", otp => integer_to_list(Otp), os_pid => 4711}}.
+
+%% A process with a long queue that runs for four of five seconds.
+selective(Entry, State) ->
+    [identity(0, ?A, "statsd"), in(0, ?A), out(4 * ?S, ?A), in(5 * ?S, ?B)
+     | [{N * ?S, process_sample, #{pid => ?A, queue => 199034, memory => 17500000, reductions => 26000000,
+                                   entry => Entry, state => State}} || N <- lists:seq(1, 4)]].
 
 %% Without recorded deliveries, messages count as soon as their receiver has run.
 busy_without_deliveries(Config) ->

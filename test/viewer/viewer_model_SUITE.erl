@@ -22,9 +22,10 @@ groups() ->
                      answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
                      tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
                      without_deliveries, to_ports_without_deliveries, behind_a_far_one, to_an_untraced_node]},
-     {server_calls, [], [reply, no_alias, deferred, call_timeout, caller_exits, server_down, to_a_dead_server,
-                         of_both_kinds, cut_request, gone_on, gone_on_unsure, gone_on_in_a_loss, gone_on_far,
-                         reply_before_delivery, served_while_running, exits_with_reason, no_server]},
+     {server_calls, [], [reply, no_alias, own_servers, own_servers_again, deferred, call_timeout, caller_exits,
+                         server_down, to_a_dead_server, of_both_kinds, cut_request, gone_on, gone_on_unsure,
+                         gone_on_in_a_loss, gone_on_far, reply_before_delivery, served_while_running, exits_with_reason,
+                         no_server]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events, general_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
@@ -791,6 +792,56 @@ no_alias(Config) ->
                  delivery(10, "<0.1.0>", "<0.9.0>", "{#Ref<0.1.2.3>,ok}")], Config),
     ?assertEqual(["10 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=0 delivered=0 taken=- ended=10 "
                   "request=\"stop\" reply=\"ok\""], of_kind("server_call", Dump)).
+
+%% {name of the server, request without the last bracket, reply}: the shapes of protocols.def.
+-define(OWN_SERVERS, [{"user", "{io_request,<0.1.0>,#Ref<0.1.2.3>,", "{io_reply,#Ref<0.1.2.3>,"},
+                      {"user", "{io_request,<0.1.0>,<0.9.0>,", "{io_reply,<0.9.0>,"},
+                      {"log_file", "{file_request,<0.1.0>,#Ref<0.1.2.3>,", "{file_reply,#Ref<0.1.2.3>,"},
+                      {"code_server", "{code_call,<0.1.0>,", "{code_server,"},
+                      {"erl_prim_loader", "{<0.1.0>,", "{<0.9.0>,"},
+                      {"table", "{'$dets_call',<0.1.0>,", "{<0.9.0>,"},
+                      {"mnesia_locker", "{<0.1.0>,", "{mnesia_locker,'shop@host',"},
+                      {"mnesia_locker", "{<0.1.0>,", "{mnesia_locker,nonode@nohost,"},
+                      {"mnesia_tm", "{{<0.1.0>,#Ref<0.1.2.3>},", "{mnesia_tm,#Ref<0.1.2.3>,"}]).
+
+own_servers(Config) ->
+    [?assertEqual(["30 server_call caller=<0.1.0>#2 server=<0.9.0>#1 outcome=reply began=10 delivered=20 taken=20 "
+                   "ended=30 request=\"{take,1}\" reply=\"{ok,1}\""],
+                  of_kind("server_call",
+                          dump([called(0, "<0.9.0>", Name), sent(10, "<0.1.0>", "<0.9.0>", Request ++ "{take,1}}"),
+                                scheduled(20, "<0.9.0>", "in"), sent(30, "<0.9.0>", "<0.1.0>", Reply ++ "{ok,1}}")],
+                               Config)),
+                  Request)
+     || {Name, Request, Reply} <- ?OWN_SERVERS],
+    %% A pid in front of a tuple means nothing to other servers; a person may take long to answer.
+    [?assertEqual([], of_kind("server_call", dump([called(0, "<0.9.0>", Name), sent(10, "<0.1.0>", "<0.9.0>", Request),
+                                                   sent(30, "<0.9.0>", "<0.1.0>", Reply)], Config)))
+     || {Name, Request, Reply} <- [{"shop", "{<0.1.0>,get}", "{<0.9.0>,ok}"},
+                                   {"user", "{io_request,<0.1.0>,<0.9.0>,{get_line,unicode,[]}}",
+                                    "{io_reply,<0.9.0>,eof}"}]].
+
+%% Without a reference in the messages, a request ends the call before it, and a reply after a loss is unsure.
+own_servers_again(Config) ->
+    Named = called(0, "<0.9.0>", "code_server"),
+    Ends = fun(Events) ->
+                   [{value(outcome, Line), number(began, Line), number(ended, Line)}
+                    || Line <- of_kind("server_call", dump([Named | Events], Config))]
+           end,
+    Request = fun(Ns) -> sent(Ns, "<0.1.0>", "<0.9.0>", "{code_call,<0.1.0>,get_path}") end,
+    Reply = sent(30, "<0.9.0>", "<0.1.0>", "{code_server,[]}"),
+    ?assertEqual([{"unknown", 10, 20}, {"reply", 20, 30}], Ends([Request(10), Request(20), Reply])),
+    ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), #{time => base() + 20, lost => 1, cpu => 0}, Reply])),
+    %% Another protocol between the same processes.
+    ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), sent(30, "<0.9.0>", "<0.1.0>", "{<0.9.0>,ok}")])),
+    %% A timeout and an exit say nothing about calls that have no timeout.
+    ?assertEqual([{"reply", 10, 30}], Ends([Request(10), received(20, "<0.1.0>", "timeout"), Reply])),
+    %% A request that is passed on belongs to the first server.
+    ?assertEqual([{"reply", 10, 30}],
+                 Ends([sent(10, "<0.1.0>", "<0.9.0>", "{io_request,<0.1.0>,<0.9.0>,getopts}"),
+                       sent(20, "<0.9.0>", "<0.8.0>", "{io_request,<0.1.0>,<0.9.0>,getopts}"),
+                       sent(30, "<0.8.0>", "<0.1.0>", "{io_reply,<0.9.0>,[]}")])).
+
+called(Ns, Pid, Name) -> {Ns, process_register, #{pid => Pid, name => Name, type => "register"}}.
 
 %% A server that waits in its loop has taken the request and replies later. One that stops there after a long run may be
 %% preempted instead, and one that stops elsewhere still works on the request.
@@ -1608,7 +1659,8 @@ odd_texts(Config) ->
     Odd = ["", "<", "<0", "<0.", "<0.1", "<0.1.", "<0.1.0", "<a.b.c>", "#", "#Port<", "#Port<0.", "#Ref<", "#Ref<>",
            "{", "{}", "{'$gen_call',", "{'$gen_call',{<",
            "{'$gen_call',{<0.1.0>,", "{'$gen_call',{<0.1.0>,[alias|#Ref<>]},",
-           "{[alias|#Ref<>],", "{'DOWN',#Ref<", lists:duplicate(300, $9), "<0.99999999999999999999999999.0>"],
+           "{[alias|#Ref<>],", "{io_request,<0.1.0>,", "{mnesia_locker,'", "{{<0.1.0>,<", "{code_server,",
+           "{'DOWN',#Ref<", lists:duplicate(300, $9), "<0.99999999999999999999999999.0>"],
     Dump = dump([Event || One <- Odd, Other <- Odd,
                           Event <- [sent(0, One, Other, One), received(0, One, Other), scheduled(0, One, Other),
                                     {0, process_spawn, #{pid => One, parent => Other}},

@@ -324,8 +324,8 @@ static GPtrArray *of_several_nodes(const struct dt_summary *summary) {
 /* -- All of them ------------------------------------------------------------------------ */
 
 static const struct dt_table tables[] = {
-    {"Calls of gen_servers, slowest first (the parts: p99, or the longest of fewer than 100 calls; "
-     "inferred)",
+    {"Calls of gen_servers and of OTP's own servers, slowest first (the parts: p99, or the longest "
+     "of fewer than 100 calls; inferred)",
      dt_rows_server_calls,
      DT_COLUMNS_OF("node", "<caller", "<server", "~request", "calls", "p50", "p99", "max",
                    "mailbox", "runnable", "work", "deferred", "timeouts", "failed"),

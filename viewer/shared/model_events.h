@@ -244,7 +244,7 @@ enum dt_outcome {
 extern const char *const dt_outcome_names[];
 
 /* A call of a gen_server (or gen_statem, gen_event): from {'$gen_call', {From, Tag}, Request} to
- * {Tag, Reply}. */
+ * {Tag, Reply}; or of one of OTP's own servers, such as code_server. */
 struct dt_server_call {
     struct dt_process *caller, *server; /* never NULL; a server may be DT_FOREIGN */
     const char *request;                /* the text of Request, possibly truncated */

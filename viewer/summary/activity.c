@@ -7,10 +7,19 @@ struct dt_activity *dt_activity_new(void) {
     return activity;
 }
 
+static void free_sampled(struct dt_sampled *sampled) {
+    if (sampled && sampled->walk) {
+        g_free(sampled->walk->in);
+        g_free(sampled->walk->longest_in);
+        g_free(sampled->walk);
+    }
+    g_free(sampled);
+}
+
 void dt_activity_free(struct dt_activity *activity) {
     if (activity->stack)
         g_array_free(activity->stack, true);
-    g_free(activity->sampled);
+    free_sampled(activity->sampled);
     g_free(activity->heap);
     g_free(activity);
 }

@@ -14,6 +14,13 @@ struct dt_sampled {
     int64_t longest_still;            /* ns */
     uint64_t still_queue;             /* messages at the end of `longest_still` */
     bool was_suspended;               /* at the end of `longest_still` */
+    struct dt_walk *walk;             /* owned; NULL if its queue was never long */
+};
+
+/* Consecutive samples with a long queue in which the process was busy in the same function. */
+struct dt_walk {
+    char *in, *longest_in;          /* the function; that of the longest row */
+    uint64_t samples, row, longest; /* all that show a function and a long queue; in a row */
 };
 
 struct dt_activity {

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "shared/texts.h"
+#include "summary/findings/limits.h"
+
 /* A suspended process still moves sent messages into its queue. That takes one or two reductions,
    and another one per about 200 messages. Handling a message takes at least one each. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
@@ -37,6 +40,29 @@ static void note_still(struct dt_sampled *of, const struct dt_process_sample *sa
     of->was_suspended = strcmp(sample->state, "suspended") == 0;
 }
 
+static struct dt_walk *has_walk(struct dt_sampled *of) {
+    if (!of->walk)
+        of->walk = g_new0(struct dt_walk, 1);
+    return of->walk;
+}
+
+/* A function without a name is that of a process that has not answered. */
+static void note_walk(struct dt_sampled *of, const struct dt_process_sample *sample) {
+    if (sample->queue < dt_limits.selective_receive.messages || !*sample->entry)
+        return;
+    struct dt_walk *walk = has_walk(of);
+    walk->samples++;
+    if (strcmp(sample->state, "waiting") == 0)
+        return;
+    if (dt_set(&walk->in, sample->entry))
+        walk->row = 0;
+    walk->row++;
+    if (walk->row <= walk->longest)
+        return;
+    walk->longest = walk->row;
+    dt_set(&walk->longest_in, walk->in);
+}
+
 void dt_summary_sample(void *data, struct dt_process *process,
                        const struct dt_process_sample *sample, int64_t time) {
     struct dt_summary *summary = data;
@@ -51,6 +77,7 @@ void dt_summary_sample(void *data, struct dt_process *process,
     }
     struct dt_sampled *of = actor->activity->sampled;
     note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
+    note_walk(of, sample);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;
     of->last = time;

@@ -10,7 +10,7 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests,
- *     life_counts
+ *     life_counts, purges
  *     activity, heap_growth                 what a process did
  *     load, quantiles                       time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -26,6 +26,7 @@
 #include "summary/load.h"
 #include "summary/named_counts.h"
 #include "summary/pairs.h"
+#include "summary/purges.h"
 #include "summary/requests.h"
 #include "summary/unclear_exits.h"
 
@@ -63,6 +64,7 @@ struct dt_summary {
     struct dt_lives lives;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     struct dt_unclear_exits unclear_exits;
+    struct dt_purges purges;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 

@@ -62,6 +62,7 @@ static void process_exited(void *data, const struct dt_exit *e) {
     dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
     summary->exits++;
     actor->activity->has_crashed = e->kind == DT_CRASH;
+    dt_purges_exited(&summary->purges, actor, e);
     if (e->kind == DT_ORDERLY)
         return;
     dt_unclear_resolve(&summary->unclear_exits, &summary->crashes, actor, e->time, e->reason);
@@ -274,6 +275,7 @@ static void sent(void *data, struct dt_message *m) {
     dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
     if (from)
         from->activity->sent++;
+    dt_purges_sent(&summary->purges, node, m);
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
 }
 
@@ -421,6 +423,7 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
 static void lost(void *data, const struct dt_lost *lost) {
     struct dt_summary *summary = data;
 
+    dt_purges_lost(&summary->purges);
     summary->lost_rows++;
     summary->lost_unknown |= lost->count == 0;
     summary->lost_events += lost->count;

@@ -14,6 +14,7 @@ struct crashes {
     const struct dt_listed *first;   /* NULL: no crash is listed */
     char *reason;                    /* folded */
     uint64_t count, taken_down;
+    uint64_t purged;  /* killed by a purge, and not counted */
     bool differs;     /* the reasons are equal only if folded */
     bool are_several; /* the reasons differ even if folded */
     bool was_restarted;
@@ -123,6 +124,8 @@ static void add_loop(struct dt_summary *summary, const struct crashes *loop) {
     const struct dt_lives_row *row = loop->loop;
     g_autofree char *parent = dt_actor_show_where(row->parent);
 
+    if (loop->purged && !loop->count)
+        return;
     dt_find(summary, DT_RULE_restarts, DT_HIGH, row->example,
             "%s restarted %" PRIu64 " times in %s by %s%s%s%s",
             *row->what ? row->what : "processes", row->restarted,
@@ -181,6 +184,50 @@ static void add_kinds(struct dt_summary *summary, GPtrArray *kinds) {
                 kinds->len - most, kinds->len - most == 1 ? "" : "s");
 }
 
+/* -- Purges ----------------------------------------------------------------------------- */
+
+/* The processes that purges of one module killed. */
+struct purged {
+    const struct dt_listed *first;
+    uint64_t count;
+};
+
+static int most_killed_first(const void *a, const void *b) {
+    const struct purged *x = *(struct purged *const *)a, *y = *(struct purged *const *)b;
+    int by = dt_compare((int64_t)y->count, (int64_t)x->count);
+
+    return by ? by : dt_compare(x->first->time, y->first->time);
+}
+
+static void add_purges(struct dt_summary *summary) {
+    g_autoptr(GHashTable) by_module = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    const GArray *killed = summary->purges.killed.rows;
+
+    for (unsigned i = 0; i < killed->len; i++) {
+        const struct dt_listed *row = &g_array_index(killed, struct dt_listed, i);
+        struct purged *purged = g_hash_table_lookup(by_module, row->text);
+
+        if (!purged) {
+            purged = g_new0(struct purged, 1);
+            purged->first = row;
+            g_hash_table_insert(by_module, row->text, purged);
+        }
+        purged->count++;
+    }
+    g_autoptr(GPtrArray) rows = dt_rows_of(by_module);
+    g_ptr_array_sort(rows, most_killed_first);
+    for (unsigned i = 0; i < rows->len && i < dt_limits.purges.per_rule; i++) {
+        const struct purged *purged = g_ptr_array_index(rows, i);
+        g_autofree char *first = dt_actor_show_where(purged->first->actor);
+        g_autofree char *more =
+            purged->count > 1 ? g_strdup_printf(" and %" PRIu64 " more", purged->count - 1) : NULL;
+
+        dt_find(summary, DT_RULE_purges, DT_HIGH, purged->first->actor,
+                "a purge of the module %s killed %s%s, which ran its old code (inferred)",
+                purged->first->text, first, more ? more : "");
+    }
+}
+
 void dt_find_in_exits(struct dt_summary *summary) {
     g_autoptr(GPtrArray) loops = loops_of(summary);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -191,8 +238,14 @@ void dt_find_in_exits(struct dt_summary *summary) {
         g_autofree char *reason = dt_term_fold(crash->text);
         struct crashes *loop = loop_of(summary, loops, crash);
 
+        if (dt_purges_killed(&summary->purges, crash->actor)) {
+            if (loop)
+                loop->purged++;
+            continue;
+        }
         note(summary, loop ? loop : kind_of(by_key, kinds, crash, reason), crash, reason);
     }
+    add_purges(summary);
     for (unsigned i = 0; i < loops->len; i++)
         add_loop(summary, g_ptr_array_index(loops, i));
     add_kinds(summary, kinds);

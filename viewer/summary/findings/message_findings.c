@@ -1,11 +1,11 @@
-/* Calls of gen_servers, and where messages go. */
+/* Calls of servers, and where messages go. */
 #include "shared/amounts.h"
 #include "shared/arrays.h"
 #include "shared/texts.h"
 #include "summary/findings/rules.h"
 #include "summary/sorted_rows.h"
 
-/* All calls of a gen_server. */
+/* All calls of a server. */
 struct served {
     struct dt_actor *server;
     uint64_t count, timeouts, downs;
@@ -132,6 +132,49 @@ static struct time_of_calls share_of(const struct served *served, const char *na
     };
 }
 
+/* The row of a server with the longest waits. */
+static const struct dt_pair *longest_row(const struct dt_summary *summary,
+                                         const struct served *served) {
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
+    const struct dt_pair *longest = NULL;
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_pair *row = g_ptr_array_index(rows, i);
+
+        if (row->to == served->server && (!longest || row->took.sum > longest->took.sum))
+            longest = row;
+    }
+    return longest;
+}
+
+static bool is_saturated(const struct dt_summary *summary, const struct served *served) {
+    int64_t recorded = dt_recorded(summary);
+    uint64_t waited = served->took.sum - served->deferred.sum;
+
+    return recorded >= dt_limits.saturated_server.recorded &&
+           served->took.count >= dt_limits.saturated_server.calls &&
+           dt_is_share((int64_t)served->worked.sum, recorded, dt_limits.saturated_server.worked) &&
+           waited / dt_limits.saturated_server.waiting >= (uint64_t)recorded &&
+           !is_most(served, &served->runnable) && !is_most(served, &served->deferred);
+}
+
+/* Which callers wait most, and what of: the requests to change, and the server that takes the time.
+ */
+static void put_causes(const struct dt_summary *summary, GString *text,
+                       const struct served *served) {
+    if (is_saturated(summary, served)) {
+        const struct dt_pair *row = longest_row(summary, served);
+        g_autofree char *caller = dt_actor_show_where(row->only ? row->only : row->from);
+
+        g_string_append_printf(text, "; longest in total: %s with %s", caller, row->example);
+    }
+    if (served->waits_for) {
+        g_autofree char *other = dt_actor_show_where(served->waits_for->server);
+
+        g_string_append_printf(text, "; most of its work is waiting for %s", other);
+    }
+}
+
 static void put_part(GString *text, int64_t ns, const char *where) {
     if (ns > 0)
         g_string_append_printf(text, ", %s %s", dt_show_ns(ns).text, where);
@@ -151,11 +194,7 @@ static void add_slow(struct dt_summary *summary, const struct served *served,
         put_part(text, t->deferred, "until it replied later");
         g_string_append_printf(text, " (%s of each, inferred)", t->name);
     }
-    if (served->waits_for) {
-        g_autofree char *other = dt_actor_show_where(served->waits_for->server);
-
-        g_string_append_printf(text, "; most of its work is waiting for %s", other);
-    }
+    put_causes(summary, text, served);
     dt_find(summary, DT_RULE_slow_server, severity, served->server, "%s", text->str);
 }
 
@@ -230,6 +269,46 @@ static void slow_servers(struct dt_summary *summary, const GPtrArray *rows) {
     }
 }
 
+static void add_saturated(struct dt_summary *summary, const struct served *served) {
+    bool is_cause = !served->waits_for || !is_saturated(summary, served->waits_for);
+    double recorded = (double)dt_recorded(summary);
+    g_autofree char *name = dt_actor_show_where(served->server);
+    g_autofree char *calls = dt_counted(served->took.count, "call");
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    g_string_printf(text,
+                    "%s worked on %s for %s of the recording (inferred), while %.1f callers waited "
+                    "on average",
+                    name, calls, dt_show_share(MIN((double)served->worked.sum / recorded, 1)).text,
+                    (double)(served->took.sum - served->deferred.sum) / recorded);
+    put_causes(summary, text, served);
+    dt_find(summary, DT_RULE_saturated_server, is_cause ? DT_MEDIUM : DT_LOW, served->server, "%s",
+            text->str);
+}
+
+static int longest_waits(const void *a, const void *b) {
+    const struct served *x = *(struct served *const *)a, *y = *(struct served *const *)b;
+
+    int by = dt_compare((int64_t)y->took.sum, (int64_t)x->took.sum);
+
+    return by ? by : dt_compare((int64_t)x->server->number, (int64_t)y->server->number);
+}
+
+/* Servers whose calls are short, but too many. */
+static void saturated(struct dt_summary *summary, GPtrArray *rows) {
+    uint64_t found = 0;
+
+    g_ptr_array_sort(rows, longest_waits);
+    for (unsigned i = 0; i < rows->len && found < dt_limits.saturated_server.per_rule; i++) {
+        const struct served *served = g_ptr_array_index(rows, i);
+
+        if (is_slow(served) || !is_saturated(summary, served))
+            continue;
+        add_saturated(summary, served);
+        found++;
+    }
+}
+
 static void timed_out(struct dt_summary *summary, const struct served *served) {
     g_autofree char *name = dt_actor_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
@@ -291,5 +370,6 @@ void dt_find_in_messages(struct dt_summary *summary) {
     busiest(summary, servers);
     failures(summary, rows);
     slow_servers(summary, rows);
+    saturated(summary, rows);
     dead(summary);
 }

@@ -42,6 +42,48 @@ static bool is_stopped(struct dt_summary *summary, struct dt_actor *actor) {
     return true;
 }
 
+/* Functions of OTP that wait for an answer without a new reference in it, so that the VM cannot
+   skip the messages that were there before the request; and the release that changed this. */
+static const struct {
+    const char *begin;
+    int64_t until;
+} selective[] = {
+    {"prim_inet:", 26},
+    {"code_server:call/", INT64_MAX},
+    {"dets:req/", INT64_MAX},
+    {"erl_prim_loader:request/", INT64_MAX},
+    {"mnesia_locker:", INT64_MAX},
+};
+
+static bool is_selective(const struct dt_actor *actor, const char *function) {
+    int64_t otp = actor->node ? g_ascii_strtoll(actor->node->otp, NULL, 10) : 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(selective); i++)
+        if (g_str_has_prefix(function, selective[i].begin))
+            return otp > 0 && otp < selective[i].until;
+    return false;
+}
+
+static bool walks(struct dt_summary *summary, struct dt_actor *actor) {
+    const struct dt_sampled *of = actor->activity->sampled;
+    const struct dt_walk *walk = of->walk;
+    int64_t busy = actor->activity->run + actor->activity->collecting;
+
+    if (!walk || walk->longest < dt_limits.selective_receive.samples ||
+        !dt_is_share((int64_t)walk->longest, (int64_t)walk->samples,
+                     dt_limits.selective_receive.of_samples) ||
+        !is_selective(actor, walk->longest_in) ||
+        !dt_is_share(busy, dt_recorded(summary), dt_limits.selective_receive.share))
+        return false;
+    g_autofree char *name = dt_actor_show_where(actor);
+    dt_find(summary, DT_RULE_selective_receive, DT_HIGH, actor,
+            "%s searches its queue of %" PRIu64 " messages for one message in %s (%" PRIu64
+            " of %" PRIu64 " samples), and ran for %s of the recording",
+            name, of->last_queue, walk->longest_in, walk->longest, walk->samples,
+            dt_show_share((double)busy / (double)dt_recorded(summary)).text);
+    return true;
+}
+
 static bool is_long(struct dt_summary *summary, struct dt_actor *actor) {
     uint64_t queue = actor->activity->sampled->max_queue;
 
@@ -65,8 +107,8 @@ static void sampled(struct dt_summary *summary) {
             break;
         /* The cause first: a queue gets long because its process is suspended. */
         bool is_suspended = actor->activity->sampled->was_suspended && is_stopped(summary, actor);
-        found += is_suspended || grows(summary, actor) || is_stopped(summary, actor) ||
-                 is_long(summary, actor);
+        found += is_suspended || walks(summary, actor) || grows(summary, actor) ||
+                 is_stopped(summary, actor) || is_long(summary, actor);
     }
 }
 

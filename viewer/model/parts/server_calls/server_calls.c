@@ -1,13 +1,14 @@
 /*
- * Calls of gen_server and similar behaviours:
+ * Calls of gen_server and similar behaviours, and of OTP's own servers (protocols.def):
  *
  *     {'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.3>]},Request}   or {<0.90.0>,#Ref<0.1.2.3>}
  *     {[alias|#Ref<0.1.2.3>],Reply}                            or {#Ref<0.1.2.3>,Reply}
  *     {'DOWN',#Ref<0.1.2.3>,process,<0.91.0>,noproc}
  *
- * The reference, which is also an alias of the caller, identifies the call. A call is pending from
- * its request to its end. Pending calls are in a table by reference: the table of the caller's
- * node, if that node is recorded, where the node number of the reference is 0.
+ * The reference, which is also an alias of the caller, identifies the call. A call without one is
+ * identified by its processes: the caller waits for the reply before it calls the server again. A
+ * call is pending from its request to its end. Pending calls are in a table by this key: the table
+ * of the caller's node, if that node is recorded, where the node number of the reference is 0.
  */
 #include "model/parts/server_calls/server_calls.h"
 
@@ -17,7 +18,7 @@
 #include "model/entities/processes.h"
 #include "model/parts/held_events.h"
 #include "model/parts/scheduling.h"
-#include "model/parts/server_calls/gen_messages.h"
+#include "model/parts/server_calls/protocols.h"
 #include "shared/remote_ids.h"
 #include "shared/texts.h"
 
@@ -45,16 +46,17 @@ struct server_call {
     struct dt_server_call seen;
     struct node *node; /* the node whose table has it */
     uint64_t number;
-    char *reference, *request;
+    char *key, *request;
     int64_t runnable; /* dt_runnable_ns() of the server when the call began */
-    bool is_alias;    /* the reference is an alias */
+    enum dt_protocol_number protocol;
+    bool is_alias; /* the reference is an alias */
     enum next next;
     GList *link, *of_caller, *of_server;
 };
 
 /* Of a node. */
 struct server_calls {
-    GHashTable *pending; /* reference -> call */
+    GHashTable *pending; /* key -> call */
     GQueue by_age;       /* oldest first */
     int64_t lost;        /* events were lost up to this time */
 };
@@ -102,13 +104,13 @@ static void end_call_at(struct server_call *call, enum dt_outcome outcome, const
     call->seen.reply = reply;
     call->seen.ended = time;
     DT_EMIT(node->world, server_call, &call->seen);
-    g_hash_table_remove(node->server_calls->pending, call->reference);
+    g_hash_table_remove(node->server_calls->pending, call->key);
     g_queue_delete_link(&node->server_calls->by_age, call->link);
     if (caller->calling->awaited == call)
         caller->calling->awaited = NULL;
     g_queue_delete_link(&caller->calling->by_itself, call->of_caller);
     g_queue_delete_link(&server->calling->of_others, call->of_server);
-    g_free(call->reference);
+    g_free(call->key);
     g_free(call->request);
     g_free(call);
     dt_process_unref(caller);
@@ -135,13 +137,41 @@ static struct node *table_of(struct node *node, const char *reference, char **th
     return home;
 }
 
-static struct server_call *pending(struct node *node, const char *reference) {
-    char *there;
-    const struct node *home = table_of(node, reference, &there);
-    struct server_call *call = g_hash_table_lookup(home->server_calls->pending, there);
+/* The node whose table has a call, and its key there, to be freed by g_free. */
+static struct node *place_of(struct node *node, const struct process *caller,
+                             const struct process *server, const struct dt_call_text *text,
+                             char **key) {
+    if (*text->id == '#')
+        return table_of(node, text->id, key);
+    if (*text->id)
+        *key = g_strdup_printf("%" PRIu64 " %s", caller->seen.number, text->id);
+    else
+        *key = g_strdup_printf("%" PRIu64 " %" PRIu64, caller->seen.number, server->seen.number);
+    return caller->node;
+}
 
-    g_free(there);
-    return call;
+static struct server_call *pending_at(const struct node *home, const char *key) {
+    return g_hash_table_lookup(home->server_calls->pending, key);
+}
+
+static struct server_call *pending(struct node *node, const char *reference) {
+    g_autofree char *there = NULL;
+    const struct node *home = table_of(node, reference, &there);
+
+    return pending_at(home, there);
+}
+
+/* The pending call of a request or a reply; NULL if none. */
+static struct server_call *pending_of(struct node *node, const struct process *caller,
+                                      const struct process *server,
+                                      const struct dt_call_text *text) {
+    g_autofree char *key = NULL;
+    const struct node *home;
+
+    if (!caller || (!*text->id && !server))
+        return NULL;
+    home = place_of(node, caller, server, text, &key);
+    return pending_at(home, key);
 }
 
 /* A server begins to work on requests. */
@@ -150,17 +180,24 @@ static void serve(struct process *server) {
     server->calling->runnable = dt_runnable_ns(server);
 }
 
-static void begin_call(struct node *node, const struct dt_gen_request *request,
-                       struct process *server, bool is_delivered) {
-    struct process *caller = dt_process_anywhere(node, request->caller);
+static void begin_call(struct node *node, struct process *caller,
+                       const struct dt_call_text *request, struct process *server,
+                       bool is_delivered) {
     struct server_calls *all;
     struct server_call *call;
     struct calling *serving;
 
-    if (!caller || !server || pending(node, request->reference))
+    if (!caller)
         return;
+    call = pending_of(node, caller, server, request);
+    /* A request that another server forwards belongs to the call of the first one. */
+    if (call && (*request->id == '#' || call->seen.server != &server->seen))
+        return;
+    if (call)
+        end_call(call, DT_OUTCOME_UNKNOWN, "");
     call = g_new0(struct server_call, 1);
-    call->node = table_of(node, request->reference, &call->reference);
+    call->node = place_of(node, caller, server, request, &call->key);
+    call->protocol = request->protocol;
     all = call->node->server_calls;
     call->number = ++node->world->server_calls;
     call->request = dt_gen_inner(request->term);
@@ -184,7 +221,7 @@ static void begin_call(struct node *node, const struct dt_gen_request *request,
     call->link = append(&all->by_age, call);
     call->of_caller = append(&has_calls(caller)->by_itself, call);
     call->of_server = append(&serving->of_others, call);
-    g_hash_table_insert(all->pending, call->reference, call);
+    g_hash_table_insert(all->pending, call->key, call);
     if (all->by_age.length > PENDING_MAX)
         end_call(g_queue_peek_head(&all->by_age), DT_OUTCOME_UNKNOWN, "");
 }
@@ -230,6 +267,13 @@ static struct server_call *leave(struct calling *calls) {
     return call;
 }
 
+/* The last call, if it is one of `gen`; NULL if not. */
+static struct server_call *last_of_gen(const struct calling *calls) {
+    struct server_call *last = g_queue_peek_tail((GQueue *)&calls->by_itself);
+
+    return last && last->protocol == DT_PROTOCOL_gen ? last : NULL;
+}
+
 /* A caller that waited, was woken and now does something else no longer expects a reply. If `gen`
    waits again, it does not wait for an earlier call: it may be in gen_event:sync_notify/2 or
    sys:get_state/1. */
@@ -241,7 +285,7 @@ static void gone_on(const struct process *p) {
         calls->woken - calls->waits_since >= SHORTEST_WAIT_NS && !p->node->seen.has_deliveries &&
         is_reply_seen(call))
         end_call_at(call, DT_OUTCOME_TIMEOUT, "", calls->woken);
-    last = g_queue_peek_tail(&calls->by_itself);
+    last = last_of_gen(calls);
     if (last && last->next == NEXT_UNKNOWN)
         last->next = NEXT_WENT_ON;
 }
@@ -267,7 +311,7 @@ static bool waits_in_loop(const struct process *p) {
     for (unsigned i = 0; i < G_N_ELEMENTS(loops); i++)
         if (g_str_has_prefix(dt_stopped_in(p), loops[i]))
             return true;
-    return false;
+    return dt_call_is_loop(dt_stopped_in(p));
 }
 
 /* When the request reached the server, as far as known. */
@@ -320,7 +364,7 @@ static void stopped_in_loop(struct process *server) {
 
 static void stopped(struct process *p) {
     struct calling *calls = p->calling;
-    struct server_call *last = g_queue_peek_tail(&calls->by_itself);
+    struct server_call *last = last_of_gen(calls);
 
     if (p->seen.state != DT_STATE_WAITING)
         return;
@@ -345,15 +389,17 @@ static void stopped(struct process *p) {
 /* -- Messages ----------------------------------------------------------------------- */
 
 static bool reply(struct node *node, struct process *from, struct process *to, const char *text) {
-    char key[DT_REFERENCE];
+    struct dt_call_text answer;
     struct server_call *call;
     struct calling *serving;
-    bool is_alias;
+    bool is_sure;
     char *term;
 
-    if (!dt_skip(&text, "{") || !dt_gen_tag(&text, key, &is_alias) || !dt_skip(&text, ",") ||
-        !(call = pending(node, key)) || call->seen.caller != &to->seen)
+    if (!dt_call_reply(text, &answer) || !(call = pending_of(node, to, from, &answer)) ||
+        call->seen.caller != &to->seen || !dt_call_replies_match(call->protocol, answer.protocol))
         return false;
+    /* Without a reference, it may be the reply to a later request that was lost. */
+    is_sure = *answer.id == '#' || call->seen.began > call->node->server_calls->lost;
     serving = live(call->seen.server)->calling;
     if (from && call->seen.server == &from->seen) {
         /* A server takes requests one by one: this one after its last reply or, if it was idle,
@@ -364,33 +410,33 @@ static bool reply(struct node *node, struct process *from, struct process *to, c
         serving->has_replied = true;
     }
     serve(live(call->seen.server));
-    term = dt_gen_inner(text);
-    end_call(call, DT_OUTCOME_REPLY, term);
+    term = dt_gen_inner(answer.term);
+    end_call(call, is_sure ? DT_OUTCOME_REPLY : DT_OUTCOME_UNKNOWN, term);
     g_free(term);
     return true;
 }
 
 /* If deliveries are not recorded, no later event shows that the server has exited. A request that
    another server forwards still belongs to the call of that server. */
-static void called(struct node *node, const struct dt_gen_request *request,
-                   struct process *server) {
+static void called(struct node *node, const struct dt_call_text *request, struct process *server) {
+    struct process *caller = dt_process_anywhere(node, request->caller);
     struct server_call *call;
 
-    begin_call(node, request, server, false);
+    begin_call(node, caller, request, server, false);
     if (server->has_exited && !node->seen.has_deliveries &&
-        (call = pending(node, request->reference)) && call->seen.server == &server->seen)
+        (call = pending_of(node, caller, server, request)) && call->seen.server == &server->seen)
         end_call(call, DT_OUTCOME_DOWN, "");
 }
 
 void dt_server_calls_sent(struct node *node, struct process *from, struct process *to,
                           const char *text) {
-    struct dt_gen_request request;
+    struct dt_call_text request;
 
     if (from && from->calling)
         gone_on(from);
     if (!to || *text != '{')
         return;
-    if (dt_gen_request(text, &request))
+    if (dt_call_request(text, &to->seen, &request))
         called(node, &request, to);
     else
         reply(node, from, to, text);
@@ -400,16 +446,18 @@ void dt_server_calls_sent(struct node *node, struct process *from, struct proces
    and the server is late. */
 void dt_server_calls_delivered(struct node *node, struct process *from, struct process *to,
                                const char *text, bool is_reported) {
+    struct process *caller;
     struct server_call *call;
-    struct dt_gen_request request;
+    struct dt_call_text request;
     char key[DT_REFERENCE];
 
     if (*text != '{')
         return;
-    if (dt_gen_request(text, &request)) {
-        call = pending(node, request.reference);
+    if (dt_call_request(text, &to->seen, &request)) {
+        caller = dt_process_anywhere(node, request.caller);
+        call = pending_of(node, caller, to, &request);
         if (!call && !is_reported)
-            begin_call(node, &request, to, true);
+            begin_call(node, caller, &request, to, true);
         else if (call && call->seen.server == &to->seen && call->seen.delivered == DT_NO_VALUE)
             call->seen.delivered = node->world->now;
         return;
@@ -463,8 +511,7 @@ static bool is_in(const struct server_call *call, const char *reason) {
 
 static bool is_of_reason(const struct server_call *call, const struct calling *calls,
                          const char *reason) {
-    return calls->by_itself.tail == call->of_caller && call->next != NEXT_WENT_ON &&
-           is_in(call, reason);
+    return last_of_gen(calls) == call && call->next != NEXT_WENT_ON && is_in(call, reason);
 }
 
 void dt_server_calls_exited(struct process *p, const char *reason) {
@@ -482,7 +529,7 @@ void dt_server_calls_exited(struct process *p, const char *reason) {
 
 /* If scheduling is not recorded, any `receive` may be that of `gen`. */
 void dt_server_calls_timed_out(struct process *p) {
-    struct server_call *last = p->calling ? g_queue_peek_tail(&p->calling->by_itself) : NULL;
+    struct server_call *last = p->calling ? last_of_gen(p->calling) : NULL;
     const char *in = dt_started_in(p);
 
     if (last && (!*in || strcmp(in, waits_in) == 0))
