@@ -33,6 +33,7 @@ static const char limits[] =
 #define NS " ns"
 #define MS " ms"
 #define SECONDS " s"
+#define MINUTES " minutes"
 #define MB " MB"
 
 static const struct rule {

@@ -120,6 +120,8 @@ static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
     dt_summary_recorded(summary, actor->node, DT_RECORDED_COLLECTIONS);
     actor->activity->collecting += credible;
     actor->activity->collections++;
+    if (!i->is_open)
+        actor->activity->heap_max = MAX(actor->activity->heap_max, i->heap + i->old_heap);
     dt_heap_collected(&actor->activity->heap, i);
     dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_COLLECTING, i->begin,
                  i->begin + credible);
@@ -411,6 +413,9 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
     if (value >= 0 && value <= PER_MILLE)
         row->total += value;
     row->count++;
+    if (!row->series)
+        row->series = g_new0(struct dt_series, 1);
+    dt_series_add(row->series, time, value);
 }
 
 static void lost(void *data, const struct dt_lost *lost) {

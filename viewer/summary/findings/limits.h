@@ -26,6 +26,8 @@ typedef int64_t dt_MS; /* ns */
 #define DT_UNIT_MS DT_NS_PER_MS
 typedef int64_t dt_SECONDS; /* ns */
 #define DT_UNIT_SECONDS DT_NS_PER_S
+typedef int64_t dt_MINUTES; /* ns */
+#define DT_UNIT_MINUTES (60 * DT_NS_PER_S)
 
 /* dt_limits.slow_server.call is 10 ms, in ns. */
 struct dt_limits {

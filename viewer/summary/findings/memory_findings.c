@@ -62,6 +62,40 @@ static void growing(struct dt_summary *summary) {
     }
 }
 
+/* The growth is not on its heap, which collections show to be small. */
+static bool grows_off_heap(const struct dt_actor *actor, struct dt_series_growth *growth) {
+    const struct dt_sampled *of = actor->activity->sampled;
+
+    return of && actor->activity->collections && !has_queue(actor) && actor->ended == DT_NO_VALUE &&
+           dt_series_grows(&of->memory, growth) &&
+           growth->to >= (int64_t)dt_limits.growing_off_heap.memory &&
+           growth->per_s >= dt_limits.growing_off_heap.per_s &&
+           actor->activity->heap_max * DT_BYTES_PER_WORD * 100 <
+               (uint64_t)growth->to * (uint64_t)dt_limits.growing_off_heap.heap;
+}
+
+static void growing_off_heap(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    uint64_t left = dt_limits.growing_off_heap.per_rule;
+
+    dt_top_sort(actors, dt_top_by_memory);
+    for (unsigned i = 0; i < actors->len && left > 0; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+        struct dt_series_growth growth;
+
+        if (!grows_off_heap(actor, &growth))
+            continue;
+        left--;
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, DT_RULE_growing_off_heap, DT_MEDIUM, actor,
+                "%s: its memory grew by %s per second for %s, to %s, but its heap is at most %s: "
+                "monitors or links",
+                name, dt_show_bytes((uint64_t)growth.per_s).text,
+                dt_show_ns(growth.end - growth.begin).text, dt_show_bytes((uint64_t)growth.to).text,
+                dt_show_bytes(actor->activity->heap_max * DT_BYTES_PER_WORD).text);
+    }
+}
+
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
 
@@ -147,6 +181,7 @@ static void collecting(struct dt_summary *summary) {
 
 void dt_find_in_memory(struct dt_summary *summary) {
     growing(summary);
+    growing_off_heap(summary);
     large(summary);
     collections(summary);
     collecting(summary);
