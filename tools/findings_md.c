@@ -35,6 +35,7 @@ static const char limits[] =
 #define SECONDS " s"
 #define MINUTES " minutes"
 #define MB " MB"
+#define KB " kB"
 
 static const struct rule {
     const char *name, *about, *severity, *looks_at, *limits, *why, *next;

@@ -83,6 +83,9 @@ cases() ->
      {growing_off_heap, medium, "<0.90.0> shop_db: its memory grew by 1.00 MB per second for 5.00 s, to 6.00 MB, but "
                                 "its heap is at most 8.00 kB: monitors or links",
       [identity(0, ?A, "shop_db"), collected(1, 1, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
+     {idle_memory, low, "300 processes use 180 MB of memory, 600 kB on average: 290 are a:b/1, started by <0.90.0> "
+                        "shop_sup; <0.101.0> a:b/1 does not run, waits in a:b/1 and has 610 kB",
+      [identity(0, ?A, "shop_sup"), idle(290, 610000, 0)]},
      {process_limit, high, "processes: 100 more per second for 6.00 s, 700 of at most 9000: at this rate, full in "
                            "83 s; most are a:b/1, started by <0.90.0> shop_sup: 600 started, 10 ended",
       [identity(0, ?A, "shop_sup"), started_per_second(100),
@@ -95,6 +98,9 @@ cases() ->
        levels("ports", [10, 30, 50, 70, 90, 110]), counter(0, "port_limit", 65536)]},
      {atom_limit, medium, "atoms: 900000 of at most 1048576",
       [levels("atoms", [900000]), counter(0, "atom_limit", 1048576)]},
+     {growing_table, medium, "<0.90.0> session_cache: its ETS table sessions grew by 2.00 MB per second for 5.00 s, to "
+                             "12.0 MB (600 objects)",
+      [identity(0, ?A, "session_cache"), tables([2, 4, 6, 8, 10, 12])]},
      {growing_memory, medium, "the memory grew by 5.00 MB per second for 4.00 s, to 70.0 MB; most of it is binaries "
                               "(20.0 MB more)",
       [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
@@ -191,6 +197,10 @@ not_found(Config) ->
              {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 3, 5, 6, 6, 6, 6, 6])]},
              %% No collection shows what its heap has.
              {growing_off_heap, [grows_off_heap([1, 2, 3, 4, 5, 6])]},
+             %% They run; other processes may have the memory; one of them has it.
+             {idle_memory, idle(290, 610000, 17)},
+             {idle_memory, idle(200, 610000, 0)},
+             {idle_memory, [idle(290, 610000, 0), sample(2 * ?S, ?B, 0, 100000000, 0, "waiting")]},
              %% A pool that fills, and is full; a busy node whose number goes up and down; a slow growth.
              {process_limit, limited([100, 300, 500, 700, 900, 910, 910, 910, 910])},
              {process_limit, limited([700, 800, 750, 850, 800, 900, 850, 950])},
@@ -201,6 +211,12 @@ not_found(Config) ->
              {process_limit, limited([100, 200, 300, 400])},
              %% A cache that reaches its size, garbage, and growth that another finding explains.
              {growing_memory, [levels("memory_total", megabytes([50, 60, 70, 75, 77, 78, 78, 78, 78]))]},
+             %% A cache that reaches its size, a large table that grows a little, and one that is emptied.
+             {growing_table, [tables([2, 4, 6, 8, 10, 11, 11, 11])]},
+             {growing_table, [tables([120, 121, 122, 123, 124, 125])]},
+             {growing_table, [tables([2, 4, 6, 8, 2, 4, 6, 8])]},
+             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])), tables([2, 6, 11, 16, 21]),
+                               levels("memory_ets", megabytes([2, 6, 11, 16, 21]))]},
              {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 52, 57, 62, 54, 59]))]},
              {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
                                grown([500, 500, 1400, 1700, 2000, 2000]),
@@ -584,6 +600,16 @@ started_per_second(PerSecond) ->
     [spawned(N * (?S div PerSecond), pid(N), ?A) || N <- lists:seq(1, 6 * PerSecond)].
 grows_off_heap(Megabytes) ->
     [sample(N * ?S, ?A, 0, Memory, 1000, "waiting") || {N, Memory} <- lists:enumerate(megabytes(Megabytes))].
+tables(Megabytes) ->
+    [{N * ?S, table_sample, #{pid => ?A, table => "#Ref<0.1.2.3>", name => "sessions", memory => Memory,
+                              objects => (N + 1) * 100}}
+     || {N, Memory} <- lists:enumerate(0, megabytes(Megabytes))].
+%% Of 300 processes of 600 kB each, as many have the same parent; one has samples.
+idle(Count, Memory, Reductions) ->
+    [[spawned(N, pid(N), ?A) || N <- lists:seq(1, Count)],
+     [sample(N * ?S, pid(1), 0, Memory, Reductions, "waiting") || N <- [1, 2, 3]],
+     [counter(3 * ?S, Name, Value) || {Name, Value} <- [{"processes", 300}, {"memory_processes", 180000000},
+                                                        {"memory_total", 220000000}]]].
 down(Node, Type, Reason) -> {10, node_down, #{node => Node, type => Type, reason => Reason}}.
 
 sample(At, Pid, Queue, Memory, Reductions, State) ->

@@ -16,6 +16,8 @@ struct dt_sampled {
     uint64_t still_queue;             /* messages at the end of `longest_still` */
     bool was_suspended;               /* at the end of `longest_still` */
     struct dt_series memory;          /* bytes */
+    uint64_t reductions;              /* in all samples */
+    char *entry;                      /* owned; its last function; NULL if it never answered */
 };
 
 struct dt_activity {

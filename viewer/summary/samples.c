@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "shared/texts.h"
+
 /* A suspended process still moves sent messages into its queue. That takes one or two reductions,
    and another one per about 200 messages. Handling a message takes at least one each. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
@@ -57,8 +59,10 @@ void dt_summary_sample(void *data, struct dt_process *process,
     of->last_queue = sample->queue;
     of->max_queue = MAX(of->max_queue, sample->queue);
     of->max_memory = MAX(of->max_memory, sample->memory);
-    /* A process that has not answered is sampled without its function, and without most of its
-     * memory. */
-    if (*sample->entry)
-        dt_series_add(&of->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
+    of->reductions += MIN(sample->reductions, UINT64_MAX - of->reductions);
+    /* A process that has not answered is sampled without its function and most of its memory. */
+    if (!*sample->entry)
+        return;
+    dt_set(&of->entry, sample->entry);
+    dt_series_add(&of->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
 }

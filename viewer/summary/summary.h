@@ -10,9 +10,9 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests,
- *     life_counts
+ *     life_counts, sampled_tables
  *     activity, heap_growth                 what a process did
- *     load, quantiles                       time series and histograms
+ *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
  *
  * Each uses only the ones below it, and `actors`.
@@ -27,6 +27,7 @@
 #include "summary/named_counts.h"
 #include "summary/pairs.h"
 #include "summary/requests.h"
+#include "summary/sampled_tables.h"
 #include "summary/unclear_exits.h"
 
 /* A gap with lost events. */
@@ -61,6 +62,7 @@ struct dt_summary {
     struct dt_names calls, spans, counters;
     struct dt_requests requests;
     struct dt_lives lives;
+    struct dt_ets_tables ets_tables;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     struct dt_unclear_exits unclear_exits;
     uint64_t exits, processes_seen;

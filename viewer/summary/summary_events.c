@@ -418,6 +418,14 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
     dt_series_add(row->series, time, value);
 }
 
+static void table(void *data, struct dt_process *owner, const struct dt_table_sample *sample,
+                  int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    dt_ets_tables_add(&summary->ets_tables, dt_actor_of(&summary->actors, owner), sample, time);
+}
+
 static void lost(void *data, const struct dt_lost *lost) {
     struct dt_summary *summary = data;
 
@@ -468,6 +476,7 @@ const struct dt_sink dt_summary_collector = {
     .span = span,
     .instant = dt_summary_instant,
     .counter = counter,
+    .table = table,
     .sample = dt_summary_sample,
     .lost = lost,
 };

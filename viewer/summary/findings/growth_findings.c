@@ -1,8 +1,9 @@
-/* What only grows: numbers that have a limit in the VM, and the memory of the node. */
+/* What only grows: numbers that have a limit in the VM, ETS tables, and the memory of the node. */
 #include <string.h>
 
 #include "shared/amounts.h"
 #include "shared/arrays.h"
+#include "shared/texts.h"
 #include "summary/findings/rules.h"
 #include "summary/sorted_rows.h"
 
@@ -123,6 +124,46 @@ static void limited(struct dt_summary *summary, struct dt_seen_node *node,
             shown_node, last, limit->last);
 }
 
+/* -- Tables ----------------------------------------------------------------------------- */
+
+static int largest_first(const void *a, const void *b) {
+    const struct dt_ets_table *x = *(struct dt_ets_table *const *)a;
+    const struct dt_ets_table *y = *(struct dt_ets_table *const *)b;
+    int by =
+        dt_compare(y->memory.values[y->memory.points - 1], x->memory.values[x->memory.points - 1]);
+
+    return by ? by : strcmp(x->id, y->id);
+}
+
+static bool is_growing(const struct dt_ets_table *table, struct dt_series_growth *growth) {
+    return dt_series_grows(&table->memory, growth) &&
+           growth->to >= (int64_t)dt_limits.growing_table.memory &&
+           growth->per_s >= dt_limits.growing_table.per_s &&
+           dt_is_share(growth->to - growth->from, growth->from, dt_limits.growing_table.share);
+}
+
+static void tables(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_of(summary->ets_tables.rows);
+    uint64_t left = dt_limits.growing_table.per_rule;
+
+    g_ptr_array_sort(rows, largest_first);
+    for (unsigned i = 0; i < rows->len && left > 0; i++) {
+        const struct dt_ets_table *table = g_ptr_array_index(rows, i);
+        struct dt_series_growth growth;
+
+        if (!is_growing(table, &growth))
+            continue;
+        left--;
+        g_autofree char *owner = dt_actor_show_where(table->owner);
+        g_autofree char *objects = dt_counted(table->objects, "object");
+        dt_find(summary, DT_RULE_growing_table, DT_MEDIUM, table->owner,
+                "%s: its ETS table %s grew by %s per second for %s, to %s (%s)", owner, table->name,
+                dt_show_bytes((uint64_t)growth.per_s).text,
+                dt_show_ns(growth.end - growth.begin).text, dt_show_bytes((uint64_t)growth.to).text,
+                objects);
+    }
+}
+
 /* -- Memory ----------------------------------------------------------------------------- */
 
 /* A part of the memory, and the findings that explain its growth. */
@@ -137,7 +178,7 @@ static const struct part {
       DT_RULE_process_limit},
      5},
     {"memory_binary", "binaries", {DT_RULE_growing_queue}, 1},
-    {"memory_ets", "ETS tables", {0}, 0},
+    {"memory_ets", "ETS tables", {DT_RULE_growing_table}, 1},
     {"memory_code", "code", {0}, 0},
     {"memory_atom", "atoms", {DT_RULE_atom_limit}, 1},
 };
@@ -203,6 +244,7 @@ void dt_find_in_growth(struct dt_summary *summary) {
     };
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
 
+    tables(summary);
     for (unsigned i = 0; i < nodes->len; i++) {
         for (size_t n = 0; n < G_N_ELEMENTS(all); n++)
             limited(summary, g_ptr_array_index(nodes, i), &all[n]);

@@ -12,6 +12,8 @@ typedef uint64_t dt_NUMBER;
 #define DT_UNIT_NUMBER 1
 typedef uint64_t dt_MB; /* bytes */
 #define DT_UNIT_MB 1000000
+typedef uint64_t dt_KB; /* bytes */
+#define DT_UNIT_KB 1000
 typedef double dt_PER_SECOND;
 #define DT_UNIT_PER_SECOND 1
 typedef double dt_KB_PER_SECOND; /* bytes */
