@@ -1107,7 +1107,7 @@ other_events(Config) ->
          "35 table owner=<0.1.0>#1 table=#Ref<0.1.2.3> name=shop_cart memory=17 objects=3",
          "40 instant probe=log node=0 process=<0.2.0>#2 other=-",
          "40 sample process=<0.3.0>#3 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
-         "- end events=10 skipped=1"], Dump),
+         "- end events=11 skipped=1"], Dump),
     ?assertEqual(1, length(of_kind("sample", Dump))).
 
 %% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and
