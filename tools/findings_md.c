@@ -33,7 +33,9 @@ static const char limits[] =
 #define NS " ns"
 #define MS " ms"
 #define SECONDS " s"
+#define MINUTES " minutes"
 #define MB " MB"
+#define KB " kB"
 
 static const struct rule {
     const char *name, *about, *severity, *looks_at, *limits, *why, *next;

@@ -27,6 +27,7 @@ modules() ->
       ports => dyntrace_ports,
       process_samples => {dyntrace_sampler, dyntrace_process_samples},
       system_monitor => dyntrace_system_monitor,
+      tables => {dyntrace_sampler, dyntrace_tables},
       withheld => dyntrace_withheld}.
 
 module(Name) ->

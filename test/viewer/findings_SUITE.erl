@@ -89,6 +89,32 @@ cases() ->
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 20 * ?MS, 1000000)]},
      {collecting, medium, "<0.90.0> shop_db: 25 % of its time on a scheduler is garbage collection (100 ms)",
       [identity(0, ?A, "shop_db"), in(0, ?A), collection(100 * ?MS, ?A, 100 * ?MS, 10000000), out(400 * ?MS, ?A)]},
+     {growing_off_heap, medium, "<0.90.0> shop_db: its memory grew by 1.00 MB per second for 5.00 s, to 6.00 MB, but "
+                                "its heap is at most 8.00 kB: monitors or links",
+      [identity(0, ?A, "shop_db"), collected(1, 1, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
+     {idle_memory, low, "300 processes use 180 MB of memory, 600 kB on average: 290 are a:b/1, started by <0.90.0> "
+                        "shop_sup; <0.101.0> a:b/1 does not run, waits in a:b/1 and has 610 kB",
+      [identity(0, ?A, "shop_sup"), idle(290, 610000, 0)]},
+     {process_limit, high, "processes: 100 more per second for 6.00 s, 700 of at most 9000: at this rate, full in "
+                           "83 s; most are a:b/1, started by <0.90.0> shop_sup: 600 started, 10 ended",
+      [identity(0, ?A, "shop_sup"), started_per_second(100),
+       [exited(?S + N, pid(N), "normal") || N <- lists:seq(1, 10)],
+       levels("processes", [100, 200, 300, 400, 500, 600, 700]), counter(0, "process_limit", 9000)]},
+     {port_limit, medium, "ports: 20 more per second for 5.00 s, 110 of at most 65536: at this rate, full in 55 "
+                          "minutes; most are tcp_inet, opened by <0.90.0> shop_pool: 100 opened, 0 closed",
+      [identity(0, ?A, "shop_pool"), [{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}}
+                                      || N <- lists:seq(0, 99)],
+       levels("ports", [10, 30, 50, 70, 90, 110]), counter(0, "port_limit", 65536)]},
+     {atom_limit, medium, "atoms: 900000 of at most 1048576",
+      [levels("atoms", [900000]), counter(0, "atom_limit", 1048576)]},
+     {growing_table, medium, "<0.90.0> session_cache: its ETS table sessions grew by 2.00 MB per second for 5.00 s, to "
+                             "12.0 MB (600 objects)",
+      [identity(0, ?A, "session_cache"), tables([2, 4, 6, 8, 10, 12])]},
+     {growing_memory, medium, "the memory grew by 5.00 MB per second for 4.00 s, to 70.0 MB; most of it is binaries "
+                              "(20.0 MB more)",
+      [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
+       levels("memory_processes", megabytes([20, 21, 20, 22, 20])),
+       levels("memory_binary", megabytes([10, 15, 20, 25, 30]))]},
      {busy_process, medium, "<0.90.0> shop_db ran for 81 % of the recording",
       [identity(0, ?A, "shop_db"), in(0, ?A), out(810 * ?MS, ?A), in(?S, ?B)]},
      {file_io, medium, "<0.90.0> shop_db waited for files for 60 % of the recording",
@@ -176,6 +202,36 @@ not_found(Config) ->
              {long_collection, [grown([1000, 1000, 1400, 1700, 2000, 2000]), collected(7, 2000, 0, 20 * ?MS)]},
              {collecting, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(5 * ?S, ?A),
                            collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
+             %% Its heap explains its memory.
+             {growing_off_heap, [collected(1, 500, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
+             %% It has all the monitors that it needs.
+             {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 3, 5, 6, 6, 6, 6, 6])]},
+             %% No collection shows what its heap has.
+             {growing_off_heap, [grows_off_heap([1, 2, 3, 4, 5, 6])]},
+             %% They run; other processes may have the memory; one of them has it.
+             {idle_memory, idle(290, 610000, 17)},
+             {idle_memory, idle(200, 610000, 0)},
+             {idle_memory, [idle(290, 610000, 0), sample(2 * ?S, ?B, 0, 100000000, 0, "waiting")]},
+             %% A pool that fills, and is full; a busy node whose number goes up and down; a slow growth.
+             {process_limit, limited([100, 300, 500, 700, 900, 910, 910, 910, 910])},
+             {process_limit, limited([700, 800, 750, 850, 800, 900, 850, 950])},
+             {process_limit, limited([700, 701, 702, 703, 704, 705, 706])},
+             %% Code is loaded at once.
+             {process_limit, limited([700, 701, 702, 1703, 1704, 1705])},
+             %% Too short to say.
+             {process_limit, limited([100, 200, 300, 400])},
+             %% A cache that reaches its size, garbage, and growth that another finding explains.
+             {growing_memory, [levels("memory_total", megabytes([50, 60, 70, 75, 77, 78, 78, 78, 78]))]},
+             %% A cache that reaches its size, a large table that grows a little, and one that is emptied.
+             {growing_table, [tables([2, 4, 6, 8, 10, 11, 11, 11])]},
+             {growing_table, [tables([120, 121, 122, 123, 124, 125])]},
+             {growing_table, [tables([2, 4, 6, 8, 2, 4, 6, 8])]},
+             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])), tables([2, 6, 11, 16, 21]),
+                               levels("memory_ets", megabytes([2, 6, 11, 16, 21]))]},
+             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 52, 57, 62, 54, 59]))]},
+             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
+                               grown([500, 500, 1400, 1700, 2000, 2000]),
+                               levels("memory_processes", megabytes([20, 25, 30, 35, 40]))]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
              %% Five processes that run at the same time: none of them is a restart.
@@ -564,6 +620,24 @@ delivery(At, From, To, Message) ->
 call(At, Pid) -> {At, function_call, #{pid => Pid, entry => "shop:pay/1", depth => 0}}.
 logged(At, Level, Text) -> {At, log, #{pid => ?A, level => Level, text => Text}}.
 counter(At, Name, Value) -> {At, vm_counter, #{name => Name, value => Value, unit => "per mille"}}.
+%% One sample per second.
+levels(Name, Values) -> [counter(N * ?S, Name, Value) || {N, Value} <- lists:enumerate(0, Values)].
+limited(Processes) -> [levels("processes", Processes), counter(0, "process_limit", 10000)].
+megabytes(Values) -> [Value * 1000000 || Value <- Values].
+started_per_second(PerSecond) ->
+    [spawned(N * (?S div PerSecond), pid(N), ?A) || N <- lists:seq(1, 6 * PerSecond)].
+grows_off_heap(Megabytes) ->
+    [sample(N * ?S, ?A, 0, Memory, 1000, "waiting") || {N, Memory} <- lists:enumerate(megabytes(Megabytes))].
+tables(Megabytes) ->
+    [{N * ?S, table_sample, #{pid => ?A, table => "#Ref<0.1.2.3>", name => "sessions", memory => Memory,
+                              objects => (N + 1) * 100}}
+     || {N, Memory} <- lists:enumerate(0, megabytes(Megabytes))].
+%% Of 300 processes of 600 kB each, as many have the same parent; one has samples.
+idle(Count, Memory, Reductions) ->
+    [[spawned(N, pid(N), ?A) || N <- lists:seq(1, Count)],
+     [sample(N * ?S, pid(1), 0, Memory, Reductions, "waiting") || N <- [1, 2, 3]],
+     [counter(3 * ?S, Name, Value) || {Name, Value} <- [{"processes", 300}, {"memory_processes", 180000000},
+                                                        {"memory_total", 220000000}]]].
 down(Node, Type, Reason) -> {10, node_down, #{node => Node, type => Type, reason => Reason}}.
 
 sample(At, Pid, Queue, Memory, Reductions, State) ->

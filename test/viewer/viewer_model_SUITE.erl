@@ -1144,6 +1144,8 @@ other_events(Config) ->
                  {20, user_span_stop, Stop("before", 3, 8, "throw")},
                  {25, user_span_start, #{pid => "<0.1.0>", name => "open", id => 9}},
                  {30, vm_counter, #{name => "run_queue", value => -3, unit => "number"}},
+                 {35, table_sample, #{pid => "<0.1.0>", table => "#Ref<0.1.2.3>", name => "shop_cart", memory => 17,
+                                      objects => 3}},
                  {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
                  {40, process_sample, Sample("<0.3.0>")}, {40, process_exit, #{pid => "<0.3.0>", reason => "normal"}},
                  {40, process_sample, Sample("<0.3.0>")},
@@ -1153,9 +1155,10 @@ other_events(Config) ->
          "40 span process=<0.1.0>#1 id=9 begin=25 end=40 is_open name=\"open\"",
          "5 instant probe=user_mark node=0 process=<0.1.0>#1 other=-",
          "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
+         "35 table owner=<0.1.0>#1 table=#Ref<0.1.2.3> name=shop_cart memory=17 objects=3",
          "40 instant probe=log node=0 process=<0.2.0>#2 other=-",
          "40 sample process=<0.3.0>#3 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
-         "- end events=10 skipped=1"], Dump),
+         "- end events=11 skipped=1"], Dump),
     ?assertEqual(1, length(of_kind("sample", Dump))).
 
 %% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and

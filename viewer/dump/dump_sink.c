@@ -211,6 +211,12 @@ static void sample(void *data, struct dt_process *process, const struct dt_proce
          TEXT(e, state));
 }
 
+static void table(void *data, struct dt_process *owner, const struct dt_table_sample *e,
+                  int64_t now) {
+    LINE(data, now, "table", PROCESS("owner", owner), WORD("table", e->table),
+         WORD("name", e->name), NUMBER("memory", e->memory), NUMBER("objects", e->objects));
+}
+
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t now) {
     LINE(data, now, "counter", NUMBER("node", node->number), WORD("name", name),

@@ -8,11 +8,14 @@ struct dt_activity *dt_activity_new(void) {
 }
 
 static void free_sampled(struct dt_sampled *sampled) {
-    if (sampled && sampled->walk) {
+    if (!sampled)
+        return;
+    if (sampled->walk) {
         g_free(sampled->walk->in);
         g_free(sampled->walk->longest_in);
         g_free(sampled->walk);
     }
+    g_free(sampled->entry);
     g_free(sampled);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "summary/heap_growth.h"
+#include "summary/sample_series.h"
 #include "actors/actors.h"
 
 /* The samples of a process. */
@@ -15,6 +16,9 @@ struct dt_sampled {
     uint64_t still_queue;             /* messages at the end of `longest_still` */
     bool was_suspended;               /* at the end of `longest_still` */
     struct dt_walk *walk;             /* owned; NULL if its queue was never long */
+    struct dt_series memory;          /* bytes */
+    uint64_t reductions;              /* in all samples */
+    char *entry;                      /* owned; its last function; NULL if it never answered */
 };
 
 /* Consecutive samples with a long queue in which the process was busy in the same function. */
@@ -33,6 +37,7 @@ struct dt_activity {
     uint64_t collections, sent, received, mailbox_max, bytes_out;
     uint64_t reached;           /* messages that reached it, including inferred ones */
     uint64_t call_events;       /* calls and returns */
+    uint64_t heap_max;          /* words after any collection */
     bool has_crashed;           /* its exit was a crash */
     struct dt_sampled *sampled; /* owned; NULL without a sample */
     struct dt_heap *heap;       /* owned; NULL if it was never large */

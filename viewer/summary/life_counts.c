@@ -108,6 +108,7 @@ void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
         dt_actor_drop(row->example);
         row->example = dt_actor_keep(actor);
     }
+    (*(actor->ended == DT_NO_VALUE ? &row->alive : &row->ended))++;
     if (actor->began == DT_NO_VALUE)
         return;
     row->started++;

@@ -14,6 +14,7 @@ struct dt_lives_row {
     enum dt_kind kind;
     char *what;                            /* name, initial call or driver */
     uint64_t started, crashed, short_ones; /* in the recording */
+    uint64_t ended, alive;                 /* also of those that began before */
     uint64_t restarted;                    /* of these, after a crash */
     int64_t first_crash, last_start;       /* DT_NO_VALUE: none */
     struct dt_actor *example;              /* the last one that crashed, else the last one */

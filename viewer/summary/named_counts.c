@@ -24,6 +24,7 @@ static void name_free(void *row) {
 
     g_free(named->name);
     g_free(named->unit);
+    g_free(named->series);
     dt_quantiles_clear(&named->took);
     g_free(named);
 }
@@ -36,9 +37,18 @@ void dt_names_free(struct dt_names *names) {
     g_hash_table_destroy(names->rows);
 }
 
+static struct dt_named *find(const struct dt_names *names, struct dt_seen_node *node,
+                             const char *name) {
+    return g_hash_table_lookup(names->rows, &(struct dt_named){.node = node, .name = (char *)name});
+}
+
+const struct dt_named *dt_names_find(const struct dt_names *names, struct dt_seen_node *node,
+                                     const char *name) {
+    return find(names, node, name);
+}
+
 struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name) {
-    struct dt_named key = {.node = node, .name = (char *)name};
-    struct dt_named *named = g_hash_table_lookup(names->rows, &key);
+    struct dt_named *named = find(names, node, name);
 
     if (named)
         return named;

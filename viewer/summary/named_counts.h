@@ -2,6 +2,7 @@
 #pragma once
 
 #include "summary/quantiles.h"
+#include "summary/sample_series.h"
 #include "actors/seen_nodes.h"
 
 /* The row of a name, on a node or on none. */
@@ -9,8 +10,9 @@ struct dt_named {
     struct dt_seen_node *node;
     char *name, *unit;
     uint64_t count, failed, inferred, measured;
-    int64_t total, own;     /* ns; for a counter of shares, their sum */
-    int64_t min, max, last; /* for counters */
+    int64_t total, own;       /* ns; for a counter of shares, their sum */
+    int64_t min, max, last;   /* for counters */
+    struct dt_series *series; /* owned; of a counter, else NULL */
     struct dt_quantiles took;
 };
 
@@ -21,4 +23,7 @@ struct dt_names {
 void dt_names_init(struct dt_names *names);
 void dt_names_free(struct dt_names *names);
 struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
+/* The row of a name, or NULL. */
+const struct dt_named *dt_names_find(const struct dt_names *names, struct dt_seen_node *node,
+                                     const char *name);
 GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by); /* the caller frees it */

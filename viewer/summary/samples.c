@@ -84,4 +84,10 @@ void dt_summary_sample(void *data, struct dt_process *process,
     of->last_queue = sample->queue;
     of->max_queue = MAX(of->max_queue, sample->queue);
     of->max_memory = MAX(of->max_memory, sample->memory);
+    of->reductions += MIN(sample->reductions, UINT64_MAX - of->reductions);
+    /* A process that has not answered is sampled without its function and most of its memory. */
+    if (!*sample->entry)
+        return;
+    dt_set(&of->entry, sample->entry);
+    dt_series_add(&of->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
 }

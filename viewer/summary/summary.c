@@ -35,6 +35,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_requests_init(&summary->requests);
     dt_lives_init(&summary->lives);
     dt_purges_init(&summary->purges);
+    dt_ets_tables_init(&summary->ets_tables);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
     dt_list_init(&summary->others, false);
@@ -59,6 +60,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_requests_free(&summary->requests);
     dt_lives_free(&summary->lives);
     dt_purges_free(&summary->purges);
+    dt_ets_tables_free(&summary->ets_tables);
     dt_list_free(&summary->crashes);
     dt_unclear_free(&summary->unclear_exits);
     dt_list_free(&summary->log);

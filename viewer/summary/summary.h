@@ -10,9 +10,9 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests,
- *     life_counts, purges
+ *     life_counts, purges, sampled_tables
  *     activity, heap_growth                 what a process did
- *     load, quantiles                       time series and histograms
+ *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
  *
  * Each uses only the ones below it, and `actors`.
@@ -28,6 +28,7 @@
 #include "summary/pairs.h"
 #include "summary/purges.h"
 #include "summary/requests.h"
+#include "summary/sampled_tables.h"
 #include "summary/unclear_exits.h"
 
 /* A gap with lost events. */
@@ -62,6 +63,7 @@ struct dt_summary {
     struct dt_names calls, spans, counters;
     struct dt_requests requests;
     struct dt_lives lives;
+    struct dt_ets_tables ets_tables;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     struct dt_unclear_exits unclear_exits;
     struct dt_purges purges;

@@ -126,6 +126,8 @@ static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
     dt_summary_recorded(summary, actor->node, DT_RECORDED_COLLECTIONS);
     actor->activity->collecting += credible;
     actor->activity->collections++;
+    if (!i->is_open)
+        actor->activity->heap_max = MAX(actor->activity->heap_max, i->heap + i->old_heap);
     dt_heap_collected(&actor->activity->heap, i);
     dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_COLLECTING, i->begin,
                  i->begin + credible);
@@ -418,6 +420,17 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
     if (value >= 0 && value <= PER_MILLE)
         row->total += value;
     row->count++;
+    if (!row->series)
+        row->series = g_new0(struct dt_series, 1);
+    dt_series_add(row->series, time, value);
+}
+
+static void table(void *data, struct dt_process *owner, const struct dt_table_sample *sample,
+                  int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    dt_ets_tables_add(&summary->ets_tables, dt_actor_of(&summary->actors, owner), sample, time);
 }
 
 static void lost(void *data, const struct dt_lost *lost) {
@@ -484,6 +497,7 @@ const struct dt_sink dt_summary_collector = {
     .span = span,
     .instant = dt_summary_instant,
     .counter = counter,
+    .table = table,
     .sample = dt_summary_sample,
     .lost = lost,
 };

@@ -91,3 +91,12 @@ void dt_instants_sample(struct node *node, const struct dt_recorded *event) {
     if (p && !p->has_exited)
         DT_EMIT(node->world, sample, &p->seen, e, event->time);
 }
+
+/* A process that has exited has no tables. */
+void dt_instants_table(struct node *node, const struct dt_recorded *event) {
+    const struct dt_table_sample *e = &event->fields.table_sample;
+    struct process *owner = dt_process_of(node, e->pid);
+
+    if (owner && !owner->has_exited)
+        DT_EMIT(node->world, table, &owner->seen, e, event->time);
+}

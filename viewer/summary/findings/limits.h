@@ -12,6 +12,8 @@ typedef uint64_t dt_NUMBER;
 #define DT_UNIT_NUMBER 1
 typedef uint64_t dt_MB; /* bytes */
 #define DT_UNIT_MB 1000000
+typedef uint64_t dt_KB; /* bytes */
+#define DT_UNIT_KB 1000
 typedef double dt_PER_SECOND;
 #define DT_UNIT_PER_SECOND 1
 typedef double dt_KB_PER_SECOND; /* bytes */
@@ -26,6 +28,8 @@ typedef int64_t dt_MS; /* ns */
 #define DT_UNIT_MS DT_NS_PER_MS
 typedef int64_t dt_SECONDS; /* ns */
 #define DT_UNIT_SECONDS DT_NS_PER_S
+typedef int64_t dt_MINUTES; /* ns */
+#define DT_UNIT_MINUTES (60 * DT_NS_PER_S)
 
 /* dt_limits.slow_server.call is 10 ms, in ns. */
 struct dt_limits {

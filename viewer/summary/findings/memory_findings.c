@@ -1,7 +1,9 @@
 /* The memory of processes, and garbage collections. */
 #include "shared/amounts.h"
+#include "shared/arrays.h"
 #include "summary/findings/rules.h"
 #include "summary/heap_growth.h"
+#include "summary/sorted_rows.h"
 
 /* Bytes per second. */
 static double growth(const struct dt_heap *heap) {
@@ -62,6 +64,40 @@ static void growing(struct dt_summary *summary) {
     }
 }
 
+/* The growth is not on its heap, which collections show to be small. */
+static bool grows_off_heap(const struct dt_actor *actor, struct dt_series_growth *growth) {
+    const struct dt_sampled *of = actor->activity->sampled;
+
+    return of && actor->activity->collections && !has_queue(actor) && actor->ended == DT_NO_VALUE &&
+           dt_series_grows(&of->memory, growth) &&
+           growth->to >= (int64_t)dt_limits.growing_off_heap.memory &&
+           growth->per_s >= dt_limits.growing_off_heap.per_s &&
+           actor->activity->heap_max * DT_BYTES_PER_WORD * 100 <
+               (uint64_t)growth->to * (uint64_t)dt_limits.growing_off_heap.heap;
+}
+
+static void growing_off_heap(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    uint64_t left = dt_limits.growing_off_heap.per_rule;
+
+    dt_top_sort(actors, dt_top_by_memory);
+    for (unsigned i = 0; i < actors->len && left > 0; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+        struct dt_series_growth growth;
+
+        if (!grows_off_heap(actor, &growth))
+            continue;
+        left--;
+        g_autofree char *name = dt_actor_show_where(actor);
+        dt_find(summary, DT_RULE_growing_off_heap, DT_MEDIUM, actor,
+                "%s: its memory grew by %s per second for %s, to %s, but its heap is at most %s: "
+                "monitors or links",
+                name, dt_show_bytes((uint64_t)growth.per_s).text,
+                dt_show_ns(growth.end - growth.begin).text, dt_show_bytes((uint64_t)growth.to).text,
+                dt_show_bytes(actor->activity->heap_max * DT_BYTES_PER_WORD).text);
+    }
+}
+
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
 
@@ -80,6 +116,82 @@ static void large(struct dt_summary *summary) {
                 "%s uses %s of memory, with at most %" PRIu64 " messages in its queue", name,
                 dt_show_bytes(memory).text, actor->activity->sampled->max_queue);
     }
+}
+
+/* The last value of a counter; 0 without samples. */
+static int64_t last_of(const struct dt_summary *summary, struct dt_seen_node *node,
+                       const char *counter) {
+    const struct dt_named *row = dt_names_find(&summary->counters, node, counter);
+
+    return row ? MAX(row->last, 0) : 0;
+}
+
+/* The kind and parent with the most processes at the end, or NULL. */
+static const struct dt_lives_row *most_alive(const struct dt_summary *summary,
+                                             const struct dt_seen_node *node) {
+    g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
+    const struct dt_lives_row *most = NULL;
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_lives_row *row = g_ptr_array_index(rows, i);
+
+        if (row->kind == DT_PROCESS && row->example->node == node &&
+            (!most || row->alive > most->alive))
+            most = row;
+    }
+    return most;
+}
+
+/* A process of the row that has not run in any sample, and whose memory is typical; else NULL. */
+static struct dt_actor *idle_one(const struct dt_summary *summary, GPtrArray *largest_first,
+                                 const struct dt_lives_row *row, uint64_t average) {
+    for (unsigned i = 0; i < largest_first->len; i++) {
+        struct dt_actor *actor = g_ptr_array_index(largest_first, i);
+        const struct dt_sampled *of = actor->activity->sampled;
+
+        if (!of || of->max_memory < average / 2)
+            return NULL;
+        if (of->entry && of->reductions == 0 && of->count >= dt_limits.idle_memory.samples &&
+            dt_lives_of(&summary->lives, actor) == row)
+            return actor;
+    }
+    return NULL;
+}
+
+static void idle(struct dt_summary *summary, struct dt_seen_node *node, GPtrArray *largest_first) {
+    int64_t memory = last_of(summary, node, "memory_processes"),
+            processes = last_of(summary, node, "processes");
+
+    if (memory < (int64_t)dt_limits.idle_memory.memory || processes == 0 ||
+        memory / processes < (int64_t)dt_limits.idle_memory.average ||
+        !dt_is_share(memory, last_of(summary, node, "memory_total"), dt_limits.idle_memory.share))
+        return;
+    const struct dt_lives_row *row = most_alive(summary, node);
+    if (!row || !dt_is_share((int64_t)row->alive, processes, dt_limits.idle_memory.of_processes))
+        return;
+    uint64_t average = (uint64_t)(memory / processes);
+    struct dt_actor *example = idle_one(summary, largest_first, row, average);
+    uint64_t most = (uint64_t)dt_top_by_memory(g_ptr_array_index(largest_first, 0));
+    if (!example || most > (uint64_t)memory / dt_limits.idle_memory.largest)
+        return;
+    g_autofree char *parent = dt_actor_show_where(row->parent),
+                    *shown = dt_actor_show_where(example);
+    dt_find(summary, DT_RULE_idle_memory, DT_LOW, row->parent,
+            "%" PRId64 " processes use %s of memory, %s on average: %" PRIu64
+            " are %s, started by %s; %s does not run, waits in %s and has %s",
+            processes, dt_show_bytes((uint64_t)memory).text, dt_show_bytes(average).text,
+            row->alive, *row->what ? row->what : "processes", parent, shown,
+            example->activity->sampled->entry,
+            dt_show_bytes(example->activity->sampled->max_memory).text);
+}
+
+static void idle_on_each(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+
+    dt_top_sort(actors, dt_top_by_memory);
+    for (unsigned i = 0; i < nodes->len && actors->len; i++)
+        idle(summary, g_ptr_array_index(nodes, i), actors);
 }
 
 static void longest(struct dt_summary *summary, const struct dt_listed *row) {
@@ -147,7 +259,9 @@ static void collecting(struct dt_summary *summary) {
 
 void dt_find_in_memory(struct dt_summary *summary) {
     growing(summary);
+    growing_off_heap(summary);
     large(summary);
+    idle_on_each(summary);
     collections(summary);
     collecting(summary);
 }

@@ -1,0 +1,253 @@
+/* What only grows: numbers that have a limit in the VM, ETS tables, and the memory of the node. */
+#include <string.h>
+
+#include "shared/amounts.h"
+#include "shared/arrays.h"
+#include "shared/texts.h"
+#include "summary/findings/rules.h"
+#include "summary/sorted_rows.h"
+
+/* Percent: a culprit has to account for at least half of the growth. */
+enum { HALF = 50 };
+
+/* A number that must not reach a limit. */
+struct limited {
+    enum dt_rule_number rule;
+    const char *noun, *counter, *limit; /* the names of two counters */
+    enum dt_kind kind; /* of what is counted; DT_FOREIGN: neither processes nor ports */
+    uint64_t grown;
+    int64_t full, soon, within;
+};
+
+static const struct dt_series *series_of(const struct dt_summary *summary,
+                                         struct dt_seen_node *node, const char *counter) {
+    const struct dt_named *row = dt_names_find(&summary->counters, node, counter);
+
+    return row ? row->series : NULL;
+}
+
+/* " of shop@host" if there are several nodes. */
+static char *of_node(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
+
+    return g_strconcat(are_several ? " of " : "", are_several ? dt_seen_node_name(node) : "", NULL);
+}
+
+/* -- Numbers with a limit --------------------------------------------------------------- */
+
+/* "45 s", "9 minutes", "3 hours". */
+static char *show_left(double s) {
+    static const struct {
+        double s;
+        const char *noun;
+    } units[] = {{3600, "hour"}, {60, "minute"}};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(units); i++)
+        if (s >= 2 * units[i].s)
+            return g_strdup_printf("%.0f %ss", s / units[i].s, units[i].noun);
+    return g_strdup_printf("%.0f s", s);
+}
+
+static bool is_of(const struct dt_lives_row *row, enum dt_kind kind,
+                  const struct dt_seen_node *node) {
+    return row->kind == kind && row->example->node == node && row->started > row->ended;
+}
+
+/* The kind and parent of which most remain, if these are at least half of the growth. */
+static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum dt_kind kind,
+                                          const struct dt_seen_node *node, int64_t grown) {
+    g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
+    const struct dt_lives_row *most = NULL;
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_lives_row *row = g_ptr_array_index(rows, i);
+
+        if (is_of(row, kind, node) &&
+            (!most || row->started - row->ended > most->started - most->ended))
+            most = row;
+    }
+    return most && dt_is_share((int64_t)(most->started - most->ended), grown, HALF) ? most : NULL;
+}
+
+/* "; most are shop:init/1, started by <0.90.0> shop_sup: 2700 started, 3 ended". */
+static char *show_most(const struct dt_lives_row *most, const char *noun) {
+    if (!most)
+        return g_strdup("");
+    g_autofree char *parent = dt_actor_show_where(most->parent);
+    bool is_accepted = most->parent && most->parent->kind == DT_PORT;
+    bool is_port = most->kind == DT_PORT;
+    return g_strdup_printf("; most are %s, %s by %s: %" PRIu64 " %s, %" PRIu64 " %s",
+                           *most->what ? most->what : noun,
+                           is_accepted ? "accepted"
+                           : is_port   ? "opened"
+                                       : "started",
+                           parent, most->started, is_port ? "opened" : "started", most->ended,
+                           is_port ? "closed" : "ended");
+}
+
+static bool grows(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
+                  const struct dt_series *series, int64_t limit) {
+    struct dt_series_growth growth;
+
+    if (!dt_series_grows(series, &growth) || (uint64_t)(growth.to - growth.from) < of->grown)
+        return false;
+    double left = (double)(limit - growth.to) / growth.per_s;
+    if (left * DT_NS_PER_S > (double)of->within)
+        return false;
+    const struct dt_lives_row *most =
+        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth.to - growth.from);
+    g_autofree char *shown_node = of_node(summary, node);
+    g_autofree char *shown_most = show_most(most, of->noun);
+    g_autofree char *shown_left = show_left(left);
+    dt_find(summary, of->rule, left * DT_NS_PER_S <= (double)of->soon ? DT_HIGH : DT_MEDIUM,
+            most ? most->parent : NULL,
+            "%s%s: %.0f more per second for %s, %" PRId64 " of at most %" PRId64
+            ": at this rate, full in %s%s",
+            of->noun, shown_node, growth.per_s, dt_show_ns(growth.end - growth.begin).text,
+            growth.to, limit, shown_left, shown_most);
+    return true;
+}
+
+static void limited(struct dt_summary *summary, struct dt_seen_node *node,
+                    const struct limited *of) {
+    const struct dt_series *series = series_of(summary, node, of->counter);
+    const struct dt_named *limit = dt_names_find(&summary->counters, node, of->limit);
+
+    if (!series || !limit || limit->last <= 0)
+        return;
+    int64_t last = series->values[series->points - 1];
+    if (last > limit->last || grows(summary, node, of, series, limit->last) ||
+        !dt_is_share(last, limit->last, of->full))
+        return;
+    g_autofree char *shown_node = of_node(summary, node);
+    dt_find(summary, of->rule, DT_MEDIUM, NULL, "%s%s: %" PRId64 " of at most %" PRId64, of->noun,
+            shown_node, last, limit->last);
+}
+
+/* -- Tables ----------------------------------------------------------------------------- */
+
+static int largest_first(const void *a, const void *b) {
+    const struct dt_ets_table *x = *(struct dt_ets_table *const *)a;
+    const struct dt_ets_table *y = *(struct dt_ets_table *const *)b;
+    int by =
+        dt_compare(y->memory.values[y->memory.points - 1], x->memory.values[x->memory.points - 1]);
+
+    return by ? by : strcmp(x->id, y->id);
+}
+
+static bool is_growing(const struct dt_ets_table *table, struct dt_series_growth *growth) {
+    return dt_series_grows(&table->memory, growth) &&
+           growth->to >= (int64_t)dt_limits.growing_table.memory &&
+           growth->per_s >= dt_limits.growing_table.per_s &&
+           dt_is_share(growth->to - growth->from, growth->from, dt_limits.growing_table.share);
+}
+
+static void tables(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_of(summary->ets_tables.rows);
+    uint64_t left = dt_limits.growing_table.per_rule;
+
+    g_ptr_array_sort(rows, largest_first);
+    for (unsigned i = 0; i < rows->len && left > 0; i++) {
+        const struct dt_ets_table *table = g_ptr_array_index(rows, i);
+        struct dt_series_growth growth;
+
+        if (!is_growing(table, &growth))
+            continue;
+        left--;
+        g_autofree char *owner = dt_actor_show_where(table->owner);
+        g_autofree char *objects = dt_counted(table->objects, "object");
+        dt_find(summary, DT_RULE_growing_table, DT_MEDIUM, table->owner,
+                "%s: its ETS table %s grew by %s per second for %s, to %s (%s)", owner, table->name,
+                dt_show_bytes((uint64_t)growth.per_s).text,
+                dt_show_ns(growth.end - growth.begin).text, dt_show_bytes((uint64_t)growth.to).text,
+                objects);
+    }
+}
+
+/* -- Memory ----------------------------------------------------------------------------- */
+
+/* A part of the memory, and the findings that explain its growth. */
+static const struct part {
+    const char *counter, *noun;
+    enum dt_rule_number causes[5];
+    unsigned causes_count;
+} parts[] = {
+    {"memory_processes",
+     "processes",
+     {DT_RULE_growing_queue, DT_RULE_growing_heap, DT_RULE_growing_off_heap, DT_RULE_large_process,
+      DT_RULE_process_limit},
+     5},
+    {"memory_binary", "binaries", {DT_RULE_growing_queue}, 1},
+    {"memory_ets", "ETS tables", {DT_RULE_growing_table}, 1},
+    {"memory_code", "code", {0}, 0},
+    {"memory_atom", "atoms", {DT_RULE_atom_limit}, 1},
+};
+
+static bool is_explained(const struct dt_summary *summary, const struct dt_seen_node *node,
+                         const struct part *part) {
+    for (unsigned i = 0; i < summary->findings->len; i++) {
+        const struct dt_finding *found = &g_array_index(summary->findings, struct dt_finding, i);
+
+        for (unsigned n = 0; n < part->causes_count; n++)
+            if (found->rule == &dt_rules[part->causes[n]] &&
+                (!found->actor || found->actor->node == node))
+                return true;
+    }
+    return false;
+}
+
+/* The part that accounts for at least half of the growth, or NULL. */
+static const struct part *part_of(const struct dt_summary *summary, struct dt_seen_node *node,
+                                  const struct dt_series_growth *growth, int64_t *grown) {
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        const struct dt_series *series = series_of(summary, node, parts[i].counter);
+
+        *grown = series ? dt_series_grown(series, growth) : 0;
+        if (dt_is_share(*grown, growth->to - growth->from, HALF))
+            return &parts[i];
+    }
+    return NULL;
+}
+
+static void memory(struct dt_summary *summary, struct dt_seen_node *node) {
+    const struct dt_series *series = series_of(summary, node, "memory_total");
+    struct dt_series_growth growth;
+    int64_t in_part;
+
+    if (!series || !dt_series_grows(series, &growth) ||
+        growth.per_s < dt_limits.growing_memory.per_s ||
+        growth.to - growth.from < (int64_t)dt_limits.growing_memory.grown ||
+        !dt_is_share(growth.to - growth.from, growth.from, dt_limits.growing_memory.share))
+        return;
+    const struct part *part = part_of(summary, node, &growth, &in_part);
+    if (part && is_explained(summary, node, part))
+        return;
+    g_autofree char *shown_node = of_node(summary, node);
+    dt_find(summary, DT_RULE_growing_memory, DT_MEDIUM, NULL,
+            "the memory%s grew by %s per second for %s, to %s%s%s%s%s%s", shown_node,
+            dt_show_bytes((uint64_t)growth.per_s).text, dt_show_ns(growth.end - growth.begin).text,
+            dt_show_bytes((uint64_t)growth.to).text, part ? "; most of it is " : "",
+            part ? part->noun : "", part ? " (" : "",
+            part ? dt_show_bytes((uint64_t)in_part).text : "", part ? " more)" : "");
+}
+
+void dt_find_in_growth(struct dt_summary *summary) {
+#define LIMITED(rule, noun, counter, limit, kind)                                                  \
+    {                                                                                              \
+        DT_RULE_##rule, noun, counter, limit, kind, dt_limits.rule.grown, dt_limits.rule.full,     \
+            dt_limits.rule.soon, dt_limits.rule.within                                             \
+    }
+    const struct limited all[] = {
+        LIMITED(process_limit, "processes", "processes", "process_limit", DT_PROCESS),
+        LIMITED(port_limit, "ports", "ports", "port_limit", DT_PORT),
+        LIMITED(atom_limit, "atoms", "atoms", "atom_limit", DT_FOREIGN),
+    };
+    g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
+
+    tables(summary);
+    for (unsigned i = 0; i < nodes->len; i++) {
+        for (size_t n = 0; n < G_N_ELEMENTS(all); n++)
+            limited(summary, g_ptr_array_index(nodes, i), &all[n]);
+        memory(summary, g_ptr_array_index(nodes, i));
+    }
+}
