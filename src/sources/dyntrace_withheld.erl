@@ -8,8 +8,7 @@
 %% For dyntrace_status
 -export([listed/1, is_usual/1]).
 
-%% Probes that a release does not support or that an option disables by default. They are withheld in every recording of
-%% all events.
+%% Probes that a release does not support or that an option disables. Every recording of all events lacks them.
 -define(USUAL, [log, vm_long_message_queue]).
 
 -define(EVERY_MS, 1000).
@@ -19,7 +18,7 @@
 listed(off) -> [];
 listed(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
 
-%% Whether it is withheld on every node of this release, or by default.
+%% Whether it is withheld on every node of this release, or by an option.
 -spec is_usual(What :: atom()) -> boolean().
 is_usual(What) ->
     lists:member(What, ?USUAL).
