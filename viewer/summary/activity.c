@@ -10,6 +10,8 @@ struct dt_activity *dt_activity_new(void) {
 void dt_activity_free(struct dt_activity *activity) {
     if (activity->stack)
         g_array_free(activity->stack, true);
+    if (activity->sampled)
+        g_free(activity->sampled->native);
     g_free(activity->sampled);
     g_free(activity->heap);
     g_free(activity);

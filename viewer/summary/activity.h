@@ -14,6 +14,10 @@ struct dt_sampled {
     int64_t longest_still;            /* ns */
     uint64_t still_queue;             /* messages at the end of `longest_still` */
     bool was_suspended;               /* at the end of `longest_still` */
+    int64_t running_since, runnable_since; /* without a reduction; DT_NO_VALUE */
+    int64_t longest_running;               /* ns, in a native function */
+    int64_t longest_runnable;              /* ns */
+    char *native; /* owned; that function, if known: only on a dirty scheduler a process answers */
 };
 
 struct dt_activity {

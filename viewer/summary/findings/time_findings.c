@@ -51,7 +51,7 @@ static int64_t utilization_of(const struct dt_summary *summary, const struct dt_
     return samples ? per_mille / samples / 10 : -1;
 }
 
-static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node *node) {
+bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_seen_node *node) {
     return utilization_of(summary, node) >= dt_limits.busy_schedulers.utilization;
 }
 
@@ -73,7 +73,8 @@ static void longest(struct dt_summary *summary) {
     if (!row || row->ns < dt_limits.long_wait.wait)
         return;
     g_autofree char *name = dt_actor_show_where(row->actor);
-    bool is_bad = row->ns >= dt_limits.long_wait.very_long && is_busy(summary, row->node);
+    bool is_bad =
+        row->ns >= dt_limits.long_wait.very_long && dt_has_busy_schedulers(summary, row->node);
     dt_find(summary, DT_RULE_long_wait, is_bad ? DT_MEDIUM : DT_LOW, row->actor,
             "%s waited %s for a scheduler (inferred), the longest such wait", name,
             dt_show_ns(row->ns).text);
@@ -93,7 +94,8 @@ static void waits_of(struct dt_summary *summary, const struct dt_seen_node *node
     int64_t all = waited + sum_of(summary, node, DT_LOAD_RUN);
 
     if (waited < dt_limits.busy_schedulers.waited ||
-        !dt_is_share(waited, all, dt_limits.busy_schedulers.share) || !is_busy(summary, node))
+        !dt_is_share(waited, all, dt_limits.busy_schedulers.share) ||
+        !dt_has_busy_schedulers(summary, node))
         return;
     bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
     dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
