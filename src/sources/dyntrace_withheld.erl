@@ -13,6 +13,9 @@
 
 -define(EVERY_MS, 1000).
 
+%% The maximum time to wait for an answer of `init'.
+-define(INIT_MS, 100).
+
 %% What is withheld, sorted.
 -spec listed(off | dyntrace:following()) -> [{What :: atom(), Why :: string()}].
 listed(off) -> [];
@@ -44,7 +47,22 @@ message(_, Last) ->
 %% Called when tracing has stopped. Consumers may stay attached, and tracing may resume: their recordings then show the
 %% gap.
 off(_) ->
-    dyntrace:report(withheld, {all_events, "the application has stopped tracing"}).
+    Why = case is_node_stopping() of
+              true -> "the node is shutting down";
+              false -> "the application has stopped tracing"
+          end,
+    dyntrace:report(withheld, {all_events, Why}).
+
+%% While it stops the applications, `init' answers at once.
+is_node_stopping() ->
+    {Pid, Ref} = spawn_monitor(fun() -> {Status, _} = init:get_status(), exit(Status) end),
+    receive
+        {'DOWN', Ref, process, Pid, Status} -> Status =:= stopping
+    after ?INIT_MS ->
+            true = demonitor(Ref, [flush]),
+            true = exit(Pid, kill),
+            false
+    end.
 
 %% As published by the worker after its last poll.
 report(Following) ->

@@ -20,8 +20,8 @@ all() ->
      values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
      sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
      what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
-     budget, unfollowed, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions, files,
-     files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
+     budget, unfollowed, node_stopped, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions,
+     files, files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -492,6 +492,18 @@ unfollowed(Config) ->
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     until_flags(new, [send], Config),
     detach(Consumer, Config).
+
+%% The node of a consumer is shut down.
+node_stopped(Config) ->
+    Node = test_node:start(),
+    Other = lists:keystore(node, 1, Config, {node, Node}),
+    start([{interval, 20}], Other),
+    Consumer = attach([message_send, withheld], Other),
+    until_flags(new, [send], Other),
+    ok = test_node:call(Node, fun init:stop/0),
+    Why = <<"the node is shutting down">>,
+    test_bpftrace:await(Consumer, fun({_, Event}) -> maps:get(why, Event, none) =:= Why end),
+    _ = test_bpftrace:stop(Consumer).
 
 %% A function of a module is called too often: its pattern is cleared and its name is reported. The other functions of
 %% the module are still traced. For the next consumer, calls are counted from zero.

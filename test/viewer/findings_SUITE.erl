@@ -39,6 +39,8 @@ cases() ->
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
+     {node_stopped, medium, "the node was shut down 2.00 s into the recording",
+      [in(0, ?A), {2 * ?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
      {exhausted_schedulers, high,
       "all 2 dirty I/O schedulers were busy for 4.00 s, and up to 1 process waited for one, among them <0.92.0> "
       "loader; they were in prim_file:open_nif/2, by <0.90.0> tail_1, <0.91.0> tail_2", blocked_files()},
@@ -179,6 +181,9 @@ not_found(Config) ->
                            collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
+             {node_stopped, [in(0, ?A), {?S, withheld, #{what => "all_events",
+                                                         why => "the application has stopped tracing"}}]},
+             {withheld, [in(0, ?A), {?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
              %% A free scheduler; no process that waits; a short time.
              {exhausted_schedulers, [blocked_files() | [counter(2500 * ?MS, "dirty_io_utilization_2", 600)]]},
              {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), not is_waiting(Event)]},
