@@ -15,7 +15,7 @@ suite() ->
 all() ->
     [rules, not_found, gave_up_and_back, frequent_error, storm_at_a_listener, suspended_first, loop_is_reported_once,
      results, kinds_of_crashes, worst_crashes_first, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once,
-     idle_node, nodes_that_call, planted, timed_out, busy_without_deliveries].
+     idle_node, nodes_that_call, exhausted, planted, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -520,6 +520,50 @@ polled() ->
     receive poll -> polled()
     after 0 -> ok
     end.
+
+%% FIFOs without a writer occupy all dirty I/O schedulers of a node, so a file is not read. Meanwhile a supervisor
+%% gives up.
+exhausted(Config) ->
+    Folder = folder("exhausted", Config),
+    Fifos = [folder("fifo" ++ integer_to_list(N), Config) || N <- lists:seq(1, 10)],
+    "" = os:cmd(lists:join(" ", ["mkfifo" | Fifos])),
+    ok = test_recording:make(Folder, fun(Node) ->
+                                             try test_node:call(Node, fun() -> occupy(Fifos) end)
+                                             after [os:cmd(": > " ++ Fifo) || Fifo <- Fifos]
+                                             end
+                                     end),
+    Report = test_viewer:json(report, [{format, "json"}], [Folder]),
+    [{high, Busy}] = found(exhausted_schedulers, Report),
+    ?assertMatch({match, _}, re:run(Busy, "^all 10 dirty I/O schedulers were busy for .* and up to [12] process(es)? "
+                                          "waited for one, among them .* reader; they were in prim_file:open_nif/2, "
+                                          "by <[0-9.]+> tail_\\d+, <.* and 7 more$"), Busy),
+    [{high, GaveUp}] = found(gave_up, Report),
+    ?assertMatch({match, _}, re:run(GaveUp, "^<[0-9.]+> gives_up gave up .*: its child .* crashed too often, last with "
+                                            "no_gateway; it was not started again$"), GaveUp).
+
+%% Runs on the node for seven seconds. The modules are loaded first, because that needs files.
+occupy(Fifos) ->
+    {ok, _} = read_file(),
+    10 = erlang:system_info(dirty_io_schedulers),
+    [named(list_to_atom("tail_" ++ integer_to_list(N)), fun() -> file:open(Fifo, [raw, read]) end)
+     || {N, Fifo} <- lists:enumerate(Fifos)],
+    receive after 1000 -> ok end,
+    _ = named(reader, fun read_file/0),
+    _ = named(owner, fun() ->
+                             {ok, Supervisor} = supervisor:start_link({local, gives_up}, ?MODULE, []),
+                             true = unlink(Supervisor),
+                             receive stop -> ok end
+                     end),
+    receive after 6000 -> ok end.
+
+read_file() ->
+    file:read_file_info("/", [raw]).
+
+init([]) ->
+    {ok, {#{}, [#{id => gateway, start => {?MODULE, start_gateway, []}}]}}.
+
+start_gateway() ->
+    {ok, proc_lib:spawn_link(fun() -> receive after 300 -> exit(no_gateway) end end)}.
 
 %% Each planted fault is found under the name of its process.
 planted(Config) ->
