@@ -13,7 +13,7 @@
 %%             {dump, never},           % never | seconds between two dumps of all identities
 %%             {label_keys, ['$process_label', process_name]}, % process dictionary keys of labels
 %%             {labels, none},          % none | {Module, Function}, which returns [{pid(), Text}]
-%%             {log, off},              % off | the lowest log level for which the probe log fires
+%%             {log, {error, shape}},   % off | Level | {Level, shape}: the lowest level that fires the probe log
 %%             {log_limit, 100},        % logged events per second
 %%             {long_gc, 100},          % milliseconds: vm_long_gc
 %%             {long_schedule, 100},    % milliseconds: vm_long_schedule
@@ -41,7 +41,7 @@
                     dump := never | pos_integer(),
                     label_keys := [atom()],
                     labels := none | {module(), atom()},
-                    log := off | logger:level(),
+                    log := off | logger:level() | {logger:level(), shape},
                     log_limit := pos_integer(),
                     long_gc := pos_integer(),
                     long_schedule := pos_integer(),
@@ -127,7 +127,7 @@ options() ->
       fun(Value) -> is_list_of(fun is_atom/1, ?MAX_LABEL_KEYS, Value) end,
       text("a list of keys of process dictionaries, atoms, ~b at most", [?MAX_LABEL_KEYS])},
      {labels, none, fun is_labels/1, "none or {Module, Function}"},
-     {log, off, fun(Value) -> lists:member(Value, [off | levels()]) end, "off, or a level of logger"},
+     {log, {error, shape}, fun is_log/1, "off, a level of logger, or {Level, shape}"},
      {log_limit, 100, within(1, ?MAX_LOGGED), text("events per second, 1 to ~b", [?MAX_LOGGED])},
      {long_gc, 100, within(1, ?MAX_INTERVAL), milliseconds(1)},
      {long_schedule, 100, within(1, ?MAX_INTERVAL), milliseconds(1)},
@@ -147,6 +147,9 @@ text(Format, Args) ->
     lists:flatten(io_lib:format(Format, Args)).
 
 is_spec(Key, Value) -> Value =:= true orelse dyntrace_match_spec:problem(Key, Value) =:= none.
+
+is_log({Level, shape}) -> lists:member(Level, levels());
+is_log(Value) -> lists:member(Value, [off | levels()]).
 
 is_labels({Module, Function}) -> is_atom(Module) andalso is_atom(Function);
 is_labels(Value) -> Value =:= none.

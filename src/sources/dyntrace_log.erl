@@ -34,6 +34,11 @@
 %% The maximum number of list cells of a string that are read.
 -define(STEPS, 8192).
 
+%% The maximum number of terms of a report whose shape is shown.
+-define(TERMS, 500).
+
+-define(MAX_ARITY, 255).
+
 %% Converting a large integer to digits takes quadratic time, regardless of the limit of the text.
 -define(MAX_INTEGER, (1 bsl 8192)).
 
@@ -53,6 +58,8 @@
 
 on(_, #{log := off}) ->
     {unconfigured, "the option log is off"};
+on(Enabled, Config = #{log := {Level, Text}}) ->
+    on(Enabled, Config#{log := Level, text := Text});
 on(_, #{log := Level, log_limit := Limit, text := Text}) ->
     case installed() of
         unknown -> {withheld, "logger has another handler with the id dyntrace"};
@@ -247,9 +254,43 @@ formatted(Event = #{msg := Message, meta := Meta}) ->
     Short = Event#{msg := short(Message, Meta), meta := maps:with([report_cb], Meta)},
     logger_formatter:format(Short, #{template => [msg], single_line => true, depth => ?DEPTH, chars_limit => ?CHARS}).
 
-%% Only the format: arguments, reports and strings are contents.
+%% Only the format and the outline of a report: arguments and strings are contents.
 shape({Format, [_ | _]}) when is_list(Format); is_binary(Format) -> {string, Format};
+shape({report, Report}) -> {report, element(1, outline(Report, ?TERMS))};
 shape(_) -> {string, "..."}.
+
+%% The term without contents: with `_' for all data except atoms, identifiers, funs and the frames of stack traces.
+%% Also returns how many more terms may be shown.
+outline(_, 0) ->
+    {'_', 0};
+outline({Module, Function, Arity, Location}, More)
+  when is_atom(Module), is_atom(Function), Location =:= [] orelse element(1, hd(Location)) =:= file
+       orelse element(1, hd(Location)) =:= error_info ->
+    {{Module, Function, arity(Arity, 0), []}, More - 1};
+outline(Tuple, More) when is_tuple(Tuple), tuple_size(Tuple) =< More ->
+    {Outlines, Rest} = lists:mapfoldl(fun outline/2, More - 1, tuple_to_list(Tuple)),
+    {list_to_tuple(Outlines), Rest};
+outline([Head | Tail], More) when not is_integer(Head) ->
+    {First, Rest} = outline(Head, More - 1),
+    {Others, Left} = outline(Tail, Rest),
+    {[First | tail(Others)], Left};
+outline(Map, More) when is_map(Map), map_size(Map) =< More ->
+    {Pairs, Rest} = lists:mapfoldl(fun outline/2, More - 1, maps:to_list(Map)),
+    {maps:from_list(Pairs), Rest};
+outline(Term, More) when is_atom(Term); is_pid(Term); is_reference(Term); is_port(Term); is_function(Term);
+                         Term =:= [] ->
+    {Term, More - 1};
+outline(_, More) ->
+    {'_', More - 1}.
+
+%% Lists stay proper: functions that format reports require it.
+tail(List) when is_list(List) -> List;
+tail(_) -> ['_'].
+
+%% A failed call has its arguments instead of the arity.
+arity(Arity, 0) when is_integer(Arity), Arity >= 0, Arity =< ?MAX_ARITY -> Arity;
+arity([_ | Args], Before) when Before < ?MAX_ARITY -> arity(Args, Before + 1);
+arity(_, Before) -> Before.
 
 %% The formatter truncates the arguments of a format, but not a string, a format or the keys of a report.
 short({string, String}, _) ->

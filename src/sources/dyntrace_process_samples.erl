@@ -1,5 +1,5 @@
 %% @private The source of `process_sample': the processes with the longest queues, the largest heaps and the most
-%% reductions.
+%% reductions, and those that are stuck: in a native function, or runnable without getting a scheduler.
 %%
 %% The VM has no trace event for a growing queue. The lengths are read without signals: that does not wake the
 %% processes, and takes less than a microsecond each on an idle node. A sample reads only a part of the processes, so
@@ -17,8 +17,10 @@
 %% The asking process
 -export([asker/2]).
 
-%% How many leaders there are in each of the three rankings.
+%% How many leaders there are in each ranking, and how many stuck processes: more than the dirty I/O schedulers of a
+%% default node.
 -define(LEADING, 10).
+-define(STILL, 20).
 
 %% How many processes a sample reads, in batches, with a pause after each. A batch takes 0.1 ms, or about 1 ms beside
 %% busy processes. After each pause a scheduler wakes, and busy-waits before it sleeps again, which costs more than the
@@ -41,6 +43,8 @@
 -record(seen, {queue, heap, reductions, status,
                %% Reductions since the previous sample, without our requests; 0 in the first sample.
                more = 0,
+               %% The samples in a row in which it was running or runnable, without a reduction since the sample before.
+               still = 0,
                questions = 0 :: 0 | 1,
                %% Its last answer.
                answer = none :: none | {Memory :: non_neg_integer(), mfa(), Queue :: non_neg_integer(),
@@ -85,10 +89,12 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = S
 watched_once(true, _, Seen) -> Seen;
 watched_once(false, Part, _) -> Part.
 
-report_sample(Pid, #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
-    {Memory, Function} = case Answer of
-                             none -> {Heap * erlang:system_info(wordsize), []};
-                             {Bytes, Mfa, _, _} -> {Bytes, Mfa}
+%% A process that has run since its answer may be in another function now.
+report_sample(Pid, Seen = #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
+    {Memory, Function} = case {Answer, has_run(Seen)} of
+                             {none, _} -> {Heap * erlang:system_info(wordsize), []};
+                             {{Bytes, _, _, _}, true} -> {Bytes, []};
+                             {{Bytes, Mfa, _, _}, false} -> {Bytes, Mfa}
                          end,
     ok = dyntrace:report(process_sample, {Pid, Queue, Memory, More, Function, Status}).
 
@@ -121,19 +127,27 @@ seen([{_, Queue}, {_, Heap}, {_, Reductions}, {_, Status}], Before) ->
     case Before of
         none -> Seen;
         #seen{reductions = Earlier, questions = Questions, answer = Answer} ->
-            Seen#seen{more = max(0, Reductions - Earlier - Questions), answer = Answer}
+            More = max(0, Reductions - Earlier - Questions),
+            Seen#seen{more = More, still = still(More, Status, Before), answer = Answer}
     end.
+
+still(0, Now, #seen{status = Earlier, still = Samples})
+  when Now =:= running orelse Now =:= runnable, Earlier =:= running orelse Earlier =:= runnable ->
+    Samples + 1;
+still(_, _, _) ->
+    0.
 
 %% -- Leading ---------------------------------------------------------------------------
 
 leading(Seen) ->
     List = maps:to_list(Seen),
-    maps:with(lists:usort(lists:append([most(Field, List) || Field <- [#seen.queue, #seen.heap, #seen.more]])), Seen).
+    Rankings = [{#seen.queue, ?LEADING}, {#seen.heap, ?LEADING}, {#seen.more, ?LEADING}, {#seen.still, ?STILL}],
+    maps:with(lists:usort(lists:append([most(Field, Count, List) || {Field, Count} <- Rankings])), Seen).
 
-most(Field, List) ->
+most(Field, Count, List) ->
     Sorted = lists:reverse(lists:keysort(1, [{element(Field, Seen), Pid} || {Pid, Seen} <- List,
                                                                             element(Field, Seen) > 0])),
-    [Pid || {_, Pid} <- lists:sublist(Sorted, ?LEADING)].
+    [Pid || {_, Pid} <- lists:sublist(Sorted, Count)].
 
 %% -- Asking ----------------------------------------------------------------------------
 

@@ -8,20 +8,20 @@
 %% For dyntrace_status
 -export([listed/1, is_usual/1]).
 
-%% Probes that a release does not support or that an option disables by default. They are withheld in every recording of
-%% all events.
+%% Probes that a release does not support or that an option disables. Every recording of all events lacks them.
 -define(USUAL, [log, vm_long_message_queue]).
 
 -define(EVERY_MS, 1000).
 
--define(ANSWER_MS, 100).
+%% The maximum time to wait for an answer of `init'.
+-define(INIT_MS, 100).
 
 %% What is withheld, sorted.
 -spec listed(off | dyntrace:following()) -> [{What :: atom(), Why :: string()}].
 listed(off) -> [];
 listed(#{withheld := Withheld}) -> lists:sort(maps:to_list(Withheld)).
 
-%% Whether it is withheld on every node of this release, or by default.
+%% Whether it is withheld on every node of this release, or by an option.
 -spec is_usual(What :: atom()) -> boolean().
 is_usual(What) ->
     lists:member(What, ?USUAL).
@@ -45,21 +45,23 @@ message(_, Last) ->
     Last.
 
 %% Called when tracing has stopped. Consumers may stay attached, and tracing may resume: their recordings then show the
-%% gap. A node that shuts down has no gap.
+%% gap.
 off(_) ->
-    case is_shutting_down() of
-        true -> ok;
-        false -> dyntrace:report(withheld, {all_events, "the application has stopped tracing"})
-    end.
+    Why = case is_node_stopping() of
+              true -> "the node is shutting down";
+              false -> "the application has stopped tracing"
+          end,
+    dyntrace:report(withheld, {all_events, Why}).
 
-%% `init' does not answer while it stops the applications.
-is_shutting_down() ->
-    {Pid, Ref} = spawn_monitor(fun() -> exit({status, init:get_status()}) end),
+%% While it stops the applications, `init' answers at once.
+is_node_stopping() ->
+    {Pid, Ref} = spawn_monitor(fun() -> {Status, _} = init:get_status(), exit(Status) end),
     receive
-        {'DOWN', Ref, process, Pid, {status, {Status, _}}} -> Status =:= stopping
-    after ?ANSWER_MS ->
+        {'DOWN', Ref, process, Pid, Status} -> Status =:= stopping
+    after ?INIT_MS ->
+            true = demonitor(Ref, [flush]),
             true = exit(Pid, kill),
-            true = demonitor(Ref, [flush])
+            false
     end.
 
 %% As published by the worker after its last poll.

@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [values, hostile, long_texts, lttng, supervisor_and_crash_reports, levels, shapes, off_by_default, flood, no_loop,
+    [values, hostile, long_texts, lttng, supervisor_and_crash_reports, levels, shapes, by_default, off, flood, no_loop,
      nothing_left_behind, installed_and_removed, killed, slow_keeper, removed_by_another,
      another_handler_of_the_name, no_trace_events].
 
@@ -74,7 +74,7 @@ hostile(Config) ->
     ?assertEqual(<<"a pid">>, hd(Texts)),
     ?assertEqual([], [Text || Text <- Texts, Text =:= null]),
     %% A large integer is not shown.
-    ?assertEqual([<<"~p ~p">>, <<"...">>, <<"...">>], lists:nthtail(length(Texts) - 3, Texts)),
+    ?assertEqual([<<"~p ~p">>, <<"a: {b,'_'}">>, <<"'_'">>], lists:nthtail(length(Texts) - 3, Texts)),
     %% No call raises, even if the event is malformed.
     ?assertEqual([ok, ok, ok, ok],
                  call(Config, fun() ->
@@ -197,17 +197,34 @@ shapes(Config) ->
                          ok = logger:error("user ~p~n", [secret]),
                          ok = logger:error("secret"),
                          ok = logger:error("secret", []),
-                         ok = logger:error(#{password => secret})
+                         ok = logger:error(#{password => "secret"}),
+                         ok = logger:error(#{4711 => {shop, [<<"secret">> | 17]}}),
+                         ok = logger:error([{stack, [{shop, pay, 2, [{file, "secret"}, {line, 7}]},
+                                                     {shop, pay, ["secret", 4711, {}], []},
+                                                     {shop, pay, lists:seq(1, 300), []}]} | "secret"])
                  end),
-    test_wait:until("the events", [<<"user ~p~n">>, <<"...">>, <<"...">>, <<"...">>],
+    test_wait:until("the events",
+                    [<<"user ~p~n">>, <<"...">>, <<"...">>, <<"password: '_'">>, <<"'_': {shop,['_','_']}">>,
+                     <<"stack: [{shop,pay,2,[]},{shop,pay,3,[]},{shop,pay,255,[]}], '_'">>],
                     fun() -> [Text || {log, #{text := Text}} <- test_bpftrace:events(Consumer)] end),
     _ = test_bpftrace:stop(Consumer).
 
 %% -- Limits --------------------------------------------------------------------------------
 
-off_by_default(Config) ->
-    test_autotracer:keep_log(Config),
+%% Errors and above, without contents.
+by_default(Config) ->
     start([{interval, 10}], Config),
+    Consumer = attach([log], Config),
+    until_following(sources, [log], Config),
+    until_handler(Config),
+    ok = call(Config, fun() -> logger:warning("a warning"), logger:error("user ~p", ["secret"]) end),
+    ?assertMatch({_, #{level := <<"error">>, text := <<"user ~p">>}},
+                 test_bpftrace:await(Consumer, fun({log, _}) -> true end)),
+    _ = test_bpftrace:stop(Consumer).
+
+off(Config) ->
+    test_autotracer:keep_log(Config),
+    start([{interval, 10}, {log, off}], Config),
     Consumer = attach([log], Config),
     until_following(withheld, #{log => "the option log is off"}, Config),
     ?assertEqual({[], none}, {maps:get(sources, following(Config)), handler(Config)}),

@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [long_queue, large_heap, busy, suspended, of_many, no_signal_without_need, lttng].
+    [long_queue, large_heap, busy, suspended, in_native_function, of_many, no_signal_without_need, lttng].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -53,6 +53,18 @@ suspended(Config) ->
                                     {Pid, Suspender}
                             end),
     sampled(Pid, #{queue => 100, state => <<"suspended">>}, Config).
+
+%% A process that does not leave a native function on a dirty scheduler, because the FIFO has no writer.
+in_native_function(Config) ->
+    Fifo = filename:join(?config(priv_dir, Config), "fifo"),
+    "" = os:cmd("mkfifo " ++ Fifo),
+    Pid = call(Config, fun() -> spawn(fun() -> file:open(Fifo, [raw, read]) end) end),
+    test_wait:until("the native function", {current_function, {prim_file, open_nif, 2}},
+                    fun() -> call(Config, fun() -> process_info(Pid, current_function) end) end),
+    Expected = #{queue => 0, state => <<"running">>, reductions => 0, entry => <<"prim_file:open_nif/2">>},
+    try sampled(Pid, Expected, Config)
+    after os:cmd(": > " ++ Fifo)
+    end.
 
 %% There are more processes than one sample reads. The leading process is read last.
 of_many(Config) ->

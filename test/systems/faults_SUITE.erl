@@ -75,7 +75,8 @@ backlog(Config) ->
 burn(Config) -> found(burn, ["invoice_batch ran for (over )?\\d+ % of the recording"], Config).
 server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
 consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
-crashes(Config) -> found(crashes, ["ldap_pool restarted \\d+ times in .* by .* flaky_sup: no_ldap"], Config).
+crashes(Config) -> found(crashes, ["ldap_pool restarted \\d+ times in .* by .* flaky_sup: no_ldap",
+                                         "the log has \\d+ lines of level error or above"], Config).
 heap(Config) -> found(heap, ["session_cache uses \\d+ MB of memory", "session_cache"], Config).
 suspended(Config) -> found(suspended, ["mail_relay has not run for .* \\(suspended\\)"], Config).
 journal(Config) -> found(journal, ["mail_journal waited for files for (over )?\\d+ % of the recording"], Config).

@@ -20,7 +20,7 @@ all() ->
      values_of_calls, functions_of_new_code, functions_of_the_same_code, named_processes, only_some_probes,
      sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
      what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
-     budget, unfollowed, shut_down, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions,
+     budget, unfollowed, node_stopped, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions,
      files, files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
@@ -493,17 +493,17 @@ unfollowed(Config) ->
     until_flags(new, [send], Config),
     detach(Consumer, Config).
 
-%% A node that shuts down misses no events.
-shut_down(Config) ->
+%% The node of a consumer is shut down.
+node_stopped(Config) ->
     Node = test_node:start(),
-    Own = lists:keyreplace(node, 1, Config, {node, Node}),
-    start([{interval, 20}], Own),
-    Consumer = attach([message_send, withheld], Own),
-    until_flags(new, [send], Own),
-    OsPid = test_node:os_pid(Node),
-    ok = call(Own, fun init:stop/0),
-    ok = test_wait:until("it has ended", false, fun() -> filelib:is_dir("/proc/" ++ OsPid) end),
-    ?assertEqual([], [Why || {withheld, #{why := Why}} <- test_bpftrace:stop(Consumer)]).
+    Other = lists:keystore(node, 1, Config, {node, Node}),
+    start([{interval, 20}], Other),
+    Consumer = attach([message_send, withheld], Other),
+    until_flags(new, [send], Other),
+    ok = test_node:call(Node, fun init:stop/0),
+    Why = <<"the node is shutting down">>,
+    test_bpftrace:await(Consumer, fun({_, Event}) -> maps:get(why, Event, none) =:= Why end),
+    _ = test_bpftrace:stop(Consumer).
 
 %% A function of a module is called too often: its pattern is cleared and its name is reported. The other functions of
 %% the module are still traced. For the next consumer, calls are counted from zero.

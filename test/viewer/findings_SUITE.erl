@@ -13,9 +13,9 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, storm_at_a_listener, suspended_first, loop_is_reported_once, results, kinds_of_crashes,
-     worst_crashes_first, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call,
-     planted, timed_out, busy_without_deliveries].
+    [rules, not_found, gave_up_and_back, frequent_error, storm_at_a_listener, suspended_first, loop_is_reported_once,
+     results, kinds_of_crashes, worst_crashes_first, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once,
+     idle_node, nodes_that_call, exhausted, planted, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -39,6 +39,18 @@ cases() ->
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
+     {node_stopped, medium, "the node was shut down 2.00 s into the recording",
+      [in(0, ?A), {2 * ?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
+     {exhausted_schedulers, high,
+      "all 2 dirty I/O schedulers were busy for 4.00 s, and up to 1 process waited for one, among them <0.92.0> "
+      "loader; they were in prim_file:open_nif/2, by <0.90.0> tail_1, <0.91.0> tail_2", blocked_files()},
+     {held_scheduler, medium, "<0.90.0> shop_hash kept a scheduler for up to 600 ms without a pause, 2 times; it had "
+                              "started to run in a:b/1", held([0, 2], 600)},
+     {starved_processes, high, "<0.90.0> crunch ran for 81 % of the recording, while <0.91.0> house and 1 more got no "
+                               "scheduler for up to 3.00 s", starved()},
+     {gave_up, high, "<0.90.0> pay_sup gave up 3.05 s into the recording: its child pay_gateway <0.103.0> crashed too "
+                     "often, last with gateway_down; terminated pay_ledger <0.91.0>, which is not back; it was not "
+                     "started again", gave_up()},
      {restarts, high, "ldap_pool restarted 5 times in 5.50 s by <0.90.0> flaky_sup: econnrefused", crash_loop()},
      {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
      {purges, high, "a purge of the module month_report_mod killed <0.101.0> a:b/1 and 1 more, which ran its old code "
@@ -131,7 +143,7 @@ cases() ->
       [identity(0, ?A, "shop_db"), collection(?MS, ?A, 237 * ?MS, 609)]},
      {long_wait, low, "<0.90.0> a:b/1 waited 200 ms for a scheduler (inferred), the longest such wait",
       [spawned(0, ?A, ?C), waiting(200 * ?MS)]},
-     {log_errors, medium, "the log has 1 line of level error or above, by <0.90.0>",
+     {log_errors, medium, "the log has 1 line of level error or above, by <0.90.0>: Supervisor",
       [logged(0, "error", "Supervisor")]},
      {alarms, medium, "<0.90.0> logged 2 warnings: memory resource limit alarm set on node rabbit@host. *** Publishers "
                       "will be blocked until this alarm clears ***",
@@ -139,9 +151,11 @@ cases() ->
                             "this alarm clears ***") || N <- [0, 10]]},
      {warnings, low, "<0.90.0> logged 2 warnings: queue 7 is slow", [logged(0, "warning", "queue 7 is slow"),
                                                                       logged(9, "warning", "queue 12 is slow")]},
-     {long_schedules, medium, "<0.90.0> shop_db ran without a pause for up to 700 ms, 2 times",
-      [identity(0, ?A, "shop_db") | [{N, vm_long_schedule, #{id => ?A, duration => N, started => "a:b/1",
-                                                             stopped => "a:b/1"}} || N <- [300, 700]]]},
+     {long_schedules, medium, "<0.90.0> shop_db ran without a pause for up to 700 ms, 2 times; the longest from "
+                              "gen_server:loop/7 to shop:hash/1",
+      [identity(0, ?A, "shop_db") | [{At, vm_long_schedule, #{id => ?A, duration => Ms, started => From,
+                                                              stopped => "shop:hash/1"}}
+                                     || {At, Ms, From} <- [{1, 300, "a:b/1"}, {2, 700, "gen_server:loop/7"}]]]},
      {reported_collections, medium, "<0.90.0> shop_db: the VM reported garbage collections of up to 120 ms, 1 time",
       [identity(0, ?A, "shop_db"), {10, vm_long_gc, #{pid => ?A, duration => 120, heap => 2000000, old_heap => 0,
                                                       fragments => 0}}]},
@@ -234,6 +248,39 @@ not_found(Config) ->
                                levels("memory_processes", megabytes([20, 25, 30, 35, 40]))]},
              {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
              {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
+             {node_stopped, [in(0, ?A), {?S, withheld, #{what => "all_events",
+                                                         why => "the application has stopped tracing"}}]},
+             {withheld, [in(0, ?A), {?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
+             %% A free scheduler; no process that waits; a short time.
+             {exhausted_schedulers, [blocked_files() | [counter(2500 * ?MS, "dirty_io_utilization_2", 600)]]},
+             {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), not is_waiting(Event)]},
+             {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), at(Event) < 3 * ?S]},
+             %% A few shorter runs; a single run in a long recording; a long run on a dirty scheduler, or of a process
+             %% that the VM reports, or on a thread that the host delays.
+             {held_scheduler, held([0, 2, 3], 400)},
+             {held_scheduler, [held([0], 600), sample(7 * ?S, ?B, 0, 2600, 1000, "waiting")]},
+             {held_scheduler, [held("1_dirty_cpu_sche", [0, 2], 1500), held("erts_dios_1", [4], 1500)]},
+             {held_scheduler, [held([0, 2], 600), on("1_scheduler", {3 * ?S, vm_long_schedule,
+                                                                     #{id => ?A, duration => 600, started => "a:b/1",
+                                                                       stopped => "a:b/1"}})]},
+             {held_scheduler, [held([0, 2], 600), collection(?S, ?B, 700 * ?MS, 609)]},
+             %% It answers, so it is on a dirty scheduler.
+             {held_scheduler, [sample(N * ?S, ?A, 0, 2600, 0, "running") || N <- lists:seq(0, 4)]},
+             %% The schedulers are idle; the process runs between the samples; no process runs all the time.
+             {starved_processes, [starved() | [counter(N * ?S, "scheduler_utilization_1", 0) || N <- lists:seq(5, 9)]]},
+             {starved_processes, [case Event of
+                                      {_, process_sample, Of} -> setelement(3, Event, Of#{reductions => 200});
+                                      _ -> Event
+                                  end || Event <- lists:flatten(starved())]},
+             {starved_processes, [Event || Event <- lists:flatten(starved()),
+                                           element(2, Event) =/= process_scheduled]},
+             %% The child is restarted and comes back; the supervisor is shut down in order.
+             {gave_up, [crash_loop(), logged(5500 * ?MS, "error", report_of("child_terminated", "econnrefused")),
+                        exited(6 * ?S, ?A, "shutdown")]},
+             %% Its child, a supervisor, has given up.
+             {gave_up, [identity(0, ?A, "shop_sup", "supervisor:shop_sup/1"),
+                        logged(?S, "error", report_of("child_terminated", "reached_max_restart_intensity")),
+                        exited(6 * ?S, ?A, "shutdown")]},
              %% Five processes that run at the same time: none of them is a restart.
              {purges, purged(false)},
              %% They ran no old code; another process killed them afterwards.
@@ -267,6 +314,32 @@ not_found(Config) ->
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
+
+%% The supervisor and its other child are started again.
+gave_up_and_back(Config) ->
+    Report = report([gave_up(), identity(0, ?C, "shop_sup", "supervisor:shop_sup/1"),
+                     started(3200 * ?MS, "<0.93.0>", ?C, "supervisor:pay_sup/1"),
+                     named(3210 * ?MS, "<0.93.0>", "pay_sup", "register"),
+                     started(3220 * ?MS, "<0.94.0>", "<0.93.0>", "pay_ledger:init/1"),
+                     named(3230 * ?MS, "<0.94.0>", "pay_ledger", "register"), in(4 * ?S, ?C)], Config),
+    ?assertEqual([{medium, "<0.90.0> pay_sup gave up 3.05 s into the recording: its child pay_gateway <0.103.0> "
+                           "crashed too often, last with gateway_down; terminated pay_ledger <0.91.0>; it was started "
+                           "again"}],
+                 found(gave_up, Report)).
+
+%% The most frequent error is shown.
+frequent_error(Config) ->
+    Log = fun(Texts) ->
+                  found(log_errors, report([logged(N, "error", Text) || {N, Text} <- lists:enumerate(Texts)], Config))
+          end,
+    [?assertEqual([{medium, Text}], Log(Texts))
+     || {Text, Texts} <-
+            [{"the log has 3 lines of level error or above, all by <0.90.0>; 2 times: queue 7 is lost",
+              ["no disk", "queue 7 is lost", "queue 12 is lost"]},
+             {"the log has 2 lines of level error or above, all by <0.90.0>: queue 7 is lost",
+              ["queue 7 is lost", "queue 12 is lost"]},
+             {"the log has 2 lines of level error or above, all by <0.90.0>; the first: no disk",
+              ["no disk", "queue 7 is lost"]}]].
 
 %% While the process is suspended, the VM moves messages to its queue, which uses reductions.
 suspended_first(Config) ->
@@ -532,6 +605,50 @@ polled() ->
     after 0 -> ok
     end.
 
+%% FIFOs without a writer occupy all dirty I/O schedulers of a node, so a file is not read. Meanwhile a supervisor
+%% gives up.
+exhausted(Config) ->
+    Folder = folder("exhausted", Config),
+    Fifos = [folder("fifo" ++ integer_to_list(N), Config) || N <- lists:seq(1, 10)],
+    "" = os:cmd(lists:join(" ", ["mkfifo" | Fifos])),
+    ok = test_recording:make(Folder, fun(Node) ->
+                                             try test_node:call(Node, fun() -> occupy(Fifos) end)
+                                             after [os:cmd(": > " ++ Fifo) || Fifo <- Fifos]
+                                             end
+                                     end),
+    Report = test_viewer:json(report, [{format, "json"}], [Folder]),
+    [{high, Busy}] = found(exhausted_schedulers, Report),
+    ?assertMatch({match, _}, re:run(Busy, "^all 10 dirty I/O schedulers were busy for .* and up to [12] process(es)? "
+                                          "waited for one, among them .* reader; they were in prim_file:open_nif/2, "
+                                          "by <[0-9.]+> tail_\\d+, <.* and 7 more$"), Busy),
+    [{high, GaveUp}] = found(gave_up, Report),
+    ?assertMatch({match, _}, re:run(GaveUp, "^<[0-9.]+> gives_up gave up .*: its child .* crashed too often, last with "
+                                            "no_gateway; it was not started again$"), GaveUp).
+
+%% Runs on the node for seven seconds. The modules are loaded first, because that needs files.
+occupy(Fifos) ->
+    {ok, _} = read_file(),
+    10 = erlang:system_info(dirty_io_schedulers),
+    [named(list_to_atom("tail_" ++ integer_to_list(N)), fun() -> file:open(Fifo, [raw, read]) end)
+     || {N, Fifo} <- lists:enumerate(Fifos)],
+    receive after 1000 -> ok end,
+    _ = named(reader, fun read_file/0),
+    _ = named(owner, fun() ->
+                             {ok, Supervisor} = supervisor:start_link({local, gives_up}, ?MODULE, []),
+                             true = unlink(Supervisor),
+                             receive stop -> ok end
+                     end),
+    receive after 6000 -> ok end.
+
+read_file() ->
+    file:read_file_info("/", [raw]).
+
+init([]) ->
+    {ok, {#{}, [#{id => gateway, start => {?MODULE, start_gateway, []}}]}}.
+
+start_gateway() ->
+    {ok, proc_lib:spawn_link(fun() -> receive after 300 -> exit(no_gateway) end end)}.
+
 %% Each planted fault is found under the name of its process.
 planted(Config) ->
     Folder = folder("planted", Config),
@@ -654,6 +771,45 @@ suspended() ->
 crash_loop() ->
     [identity(0, ?A, "flaky_sup") | [[started(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "ldap_pool", "register"),
                                       exited(N * ?S + ?S div 2, pid(N), "econnrefused")] || N <- lists:seq(0, 5)]].
+
+%% Two processes occupy all dirty I/O schedulers since before the recording. The loader waits for one.
+blocked_files() ->
+    [identity(0, ?A, "tail_1"), identity(0, ?B, "tail_2"), identity(0, ?C, "loader"),
+     [[counter(N * ?S, "dirty_io_utilization_1", 1000), counter(N * ?S, "dirty_io_utilization_2", 1000),
+       counter(N * ?S, "scheduler_utilization_1", 20), counter(N * ?S, "run_queue_dirty_io", 1),
+       [sample_in("prim_file:open_nif/2", sample(N * ?S, Pid, 0, 2600, 0, "running")) || Pid <- [?A, ?B]],
+       sample(N * ?S, ?C, 0, 2600, 0, "runnable")] || N <- lists:seq(1, 5)]].
+
+is_waiting({_, vm_counter, #{name := Name, value := 1}}) -> Name =:= "run_queue_dirty_io";
+is_waiting(_) -> false.
+
+%% Process A runs without a pause from these seconds on, for some ms.
+held(Seconds, Ms) ->
+    held("1_scheduler", Seconds, Ms).
+held(Thread, Seconds, Ms) ->
+    [on(Thread, identity(0, ?A, "shop_hash"))
+     | [[on(Thread, in(Second * ?S, ?A)), on(Thread, out(Second * ?S + Ms * ?MS, ?A))] || Second <- Seconds]].
+
+%% Process A runs most of the time, B and C do not get a scheduler.
+starved() ->
+    [identity(0, ?A, "crunch"), identity(0, ?B, "house"),
+     [[in(N * ?S, ?A), out(N * ?S + 900 * ?MS, ?A), counter(N * ?S, "scheduler_utilization_1", 1000),
+       [sample_in("", sample(N * ?S, Pid, 0, 2600, 0, "runnable")) || {Pid, Until} <- [{?B, 4}, {?C, 3}], N =< Until]]
+      || N <- lists:seq(1, 8)]].
+
+sample_in(Entry, {At, process_sample, Fields}) -> {At, process_sample, Fields#{entry => Entry}}.
+
+%% A child crashes three times, which its supervisor reports before it terminates the other child and itself.
+gave_up() ->
+    [identity(0, ?A, "pay_sup", "supervisor:pay_sup/1", ?C), identity(0, ?B, "pay_ledger", "pay_ledger:init/1", ?A),
+     [[started(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "pay_gateway", "register"),
+       exited(N * ?S + 40 * ?MS, pid(N), "gateway_down")] || N <- lists:seq(1, 3)],
+     logged(3050 * ?MS, "error", report_of("shutdown", "reached_max_restart_intensity")),
+     exited(3060 * ?MS, ?B, "shutdown"), exited(3070 * ?MS, ?A, "shutdown")].
+
+%% As a supervisor logs it.
+report_of(Context, Reason) ->
+    "Supervisor: {local,pay_sup}. Context: " ++ Context ++ ". Reason: " ++ Reason ++ ". Offender: id=w,pid=<0.103.0>.".
 
 %% A major collection of a heap with Words words.
 collection(At, Pid, Ns, Words) ->

@@ -16,6 +16,7 @@ static void free_sampled(struct dt_sampled *sampled) {
         g_free(sampled->walk);
     }
     g_free(sampled->entry);
+    g_free(sampled->native);
     g_free(sampled);
 }
 

@@ -19,6 +19,10 @@ struct dt_sampled {
     struct dt_series memory;          /* bytes */
     uint64_t reductions;              /* in all samples */
     char *entry;                      /* owned; its last function; NULL if it never answered */
+    int64_t running_since, runnable_since; /* without a reduction; DT_NO_VALUE */
+    int64_t longest_running;               /* ns, in a native function */
+    int64_t longest_runnable;              /* ns */
+    char *native; /* owned; that function, if known: only on a dirty scheduler a process answers */
 };
 
 /* Consecutive samples with a long queue in which the process was busy in the same function. */

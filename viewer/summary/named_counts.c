@@ -59,6 +59,7 @@ struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node,
     named->node = is_last ? NULL : node;
     named->name = g_strdup(is_last ? "others" : name);
     named->last = named->min = named->max = DT_NO_VALUE;
+    named->full_begin = named->full_end = named->full_since = DT_NO_VALUE;
     g_hash_table_add(names->rows, named);
     if (is_last)
         names->others = named;

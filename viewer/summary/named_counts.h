@@ -5,6 +5,8 @@
 #include "summary/sample_series.h"
 #include "actors/seen_nodes.h"
 
+enum { DT_PER_MILLE = 1000, DT_FULL = 950 };
+
 /* The row of a name, on a node or on none. */
 struct dt_named {
     struct dt_seen_node *node;
@@ -13,6 +15,9 @@ struct dt_named {
     int64_t total, own;       /* ns; for a counter of shares, their sum */
     int64_t min, max, last;   /* for counters */
     struct dt_series *series; /* owned; of a counter, else NULL */
+    /* For counters of shares: the first and last sample of the longest period in which it was at
+       least DT_FULL, and the first one of the current period; DT_NO_VALUE: none. */
+    int64_t full_begin, full_end, full_since;
     struct dt_quantiles took;
 };
 

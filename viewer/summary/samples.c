@@ -63,6 +63,28 @@ static void note_walk(struct dt_sampled *of, const struct dt_process_sample *sam
     dt_set(&walk->longest_in, walk->in);
 }
 
+static void note_stretch(bool is_in_it, int64_t time, int64_t *since, int64_t *longest) {
+    if (!is_in_it)
+        *since = DT_NO_VALUE;
+    else if (*since == DT_NO_VALUE)
+        *since = time;
+    else
+        *longest = MAX(*longest, time - *since);
+}
+
+/* A process that keeps running, or stays runnable, without a reduction from one sample to the
+   next. */
+static void note_stuck(struct dt_sampled *of, const struct dt_process_sample *sample,
+                       int64_t time) {
+    bool is_running = sample->reductions == 0 && strcmp(sample->state, "running") == 0;
+    bool is_runnable = sample->reductions == 0 && strcmp(sample->state, "runnable") == 0;
+
+    note_stretch(is_running, time, &of->running_since, &of->longest_running);
+    note_stretch(is_runnable, time, &of->runnable_since, &of->longest_runnable);
+    if (is_running && *sample->entry && time - of->running_since == of->longest_running)
+        dt_set(&of->native, sample->entry);
+}
+
 void dt_summary_sample(void *data, struct dt_process *process,
                        const struct dt_process_sample *sample, int64_t time) {
     struct dt_summary *summary = data;
@@ -72,12 +94,16 @@ void dt_summary_sample(void *data, struct dt_process *process,
     dt_summary_recorded(summary, actor->node, DT_RECORDED_SAMPLES);
     if (!actor->activity->sampled) {
         actor->activity->sampled = g_new0(struct dt_sampled, 1);
-        *actor->activity->sampled = (struct dt_sampled){
-            .first = time, .first_queue = sample->queue, .still_since = DT_NO_VALUE};
+        *actor->activity->sampled = (struct dt_sampled){.first = time,
+                                                        .first_queue = sample->queue,
+                                                        .still_since = DT_NO_VALUE,
+                                                        .running_since = DT_NO_VALUE,
+                                                        .runnable_since = DT_NO_VALUE};
     }
     struct dt_sampled *of = actor->activity->sampled;
     note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
     note_walk(of, sample);
+    note_stuck(of, sample, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
     of->count++;
     of->last = time;

@@ -41,6 +41,10 @@ struct dt_summary *dt_summary_new(void) {
     dt_list_init(&summary->others, false);
     dt_list_init(&summary->nodes_down, false);
     dt_list_init(&summary->withheld, false);
+    dt_list_init(&summary->gave_up, false);
+    dt_list_init(&summary->long_runs, true);
+    for (unsigned i = 0; i < G_N_ELEMENTS(summary->dirty); i++)
+        dt_names_init(&summary->dirty[i]);
     dt_list_init(&summary->waits, true);
     dt_list_init(&summary->collections, true);
     dt_load_init(&summary->load);
@@ -67,6 +71,10 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_list_free(&summary->others);
     dt_list_free(&summary->nodes_down);
     dt_list_free(&summary->withheld);
+    dt_list_free(&summary->gave_up);
+    dt_list_free(&summary->long_runs);
+    for (unsigned i = 0; i < G_N_ELEMENTS(summary->dirty); i++)
+        dt_names_free(&summary->dirty[i]);
     dt_list_free(&summary->waits);
     dt_list_free(&summary->collections);
     g_array_free(summary->findings, true);

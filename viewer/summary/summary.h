@@ -65,6 +65,9 @@ struct dt_summary {
     struct dt_lives lives;
     struct dt_ets_tables ets_tables;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
+    struct dt_list gave_up;                           /* supervisors */
+    struct dt_list long_runs;                         /* on normal schedulers, without a pause */
+    struct dt_names dirty[DT_SCHEDULER_DIRTY_IO + 1]; /* functions on each kind of scheduler */
     struct dt_unclear_exits unclear_exits;
     struct dt_purges purges;
     uint64_t exits, processes_seen;

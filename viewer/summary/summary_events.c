@@ -6,11 +6,10 @@
 #include "shared/elixir.h"
 #include "shared/term.h"
 #include "shared/texts.h"
+#include "summary/findings/limits.h"
 
 /* Bytes of a request's shape, and of an example text. */
 enum { SHAPE = 80, EXAMPLE = 160 };
-
-enum { PER_MILLE = 1000 };
 
 static void drop_actor(void *actor) {
     dt_actor_drop(actor);
@@ -144,6 +143,22 @@ static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
                                                           .heap = i->heap + i->old_heap});
 }
 
+/* A run without a pause. The kind of scheduler must be certain. */
+static void on_normal(struct dt_summary *summary, struct dt_actor *actor,
+                      const struct dt_interval *i) {
+    int64_t ns = i->end - i->begin;
+
+    if (ns < dt_limits.held_scheduler.time || i->is_open || i->inferred ||
+        actor->kind != DT_PROCESS || !i->scheduler || i->scheduler->is_cpu ||
+        !g_str_has_prefix(i->scheduler->name, "scheduler "))
+        return;
+    dt_list_add(&summary->long_runs, (struct dt_listed){.actor = actor,
+                                                        .node = actor->node,
+                                                        .time = i->begin,
+                                                        .ns = ns,
+                                                        .text = g_strdup(i->in)});
+}
+
 static void on_running(struct dt_summary *summary, struct dt_actor *actor,
                        const struct dt_interval *i) {
     enum dt_scheduler_kind kind = i->scheduler ? i->scheduler->kind : DT_SCHEDULER_NORMAL;
@@ -154,6 +169,10 @@ static void on_running(struct dt_summary *summary, struct dt_actor *actor,
     *(is_io ? &actor->activity->dirty_io : &actor->activity->run) += i->end - i->begin;
     if (kind == DT_SCHEDULER_DIRTY_CPU)
         actor->activity->dirty_cpu += i->end - i->begin;
+    if (kind != DT_SCHEDULER_NORMAL)
+        dt_names_row(&summary->dirty[kind], actor->node, i->in)->total += i->end - i->begin;
+    else
+        on_normal(summary, actor, i);
     if (actor->kind == DT_PROCESS)
         dt_load_time(&summary->load, &summary->period, actor->node,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
@@ -404,6 +423,20 @@ static void span(void *data, const struct dt_span *span) {
     dt_quantiles_add(&row->took, (uint64_t)MAX(span->end - span->begin, 0));
 }
 
+/* The longest period in which a share is near 1,000 per mille. */
+static void note_full(struct dt_named *row, int64_t value, int64_t time) {
+    if (value < DT_FULL || value > DT_PER_MILLE) {
+        row->full_since = DT_NO_VALUE;
+        return;
+    }
+    if (row->full_since == DT_NO_VALUE)
+        row->full_since = time;
+    if (row->full_begin != DT_NO_VALUE && time - row->full_since < row->full_end - row->full_begin)
+        return;
+    row->full_begin = row->full_since;
+    row->full_end = time;
+}
+
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t time) {
     struct dt_summary *summary = data;
@@ -416,8 +449,9 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
     row->min = row->count ? MIN(row->min, value) : value;
     row->max = row->count ? MAX(row->max, value) : value;
     row->last = value;
+    note_full(row, value, time);
     /* Only for shares, to compute their average. */
-    if (value >= 0 && value <= PER_MILLE)
+    if (value >= 0 && value <= DT_PER_MILLE)
         row->total += value;
     row->count++;
     if (!row->series)
@@ -475,6 +509,8 @@ void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     dt_list_sort(&summary->others);
     dt_list_sort(&summary->nodes_down);
     dt_list_sort(&summary->withheld);
+    dt_list_sort(&summary->gave_up);
+    dt_list_sort(&summary->long_runs);
     dt_list_sort(&summary->waits);
     dt_list_sort(&summary->collections);
 }

@@ -6,6 +6,15 @@
 #include "shared/probe_fields.h"
 #include "summary/findings/limits.h"
 
+/* The report of a supervisor that gives up; its parent reports another reason. Elixir's
+   DynamicSupervisor has `errorContext: shutdown, reason: ...`. */
+static bool is_giving_up(const struct dt_instant *i) {
+    const char *text = i->event->fields.log.text;
+
+    return i->process && strstr(text, "ontext: shutdown") &&
+           strstr(text, "eason: reached_max_restart_intensity");
+}
+
 static void on_log(struct dt_summary *summary, const struct dt_instant *i) {
     static const char *const errors[] = {"error", "critical", "alert", "emergency"};
     const struct dt_log *log = &i->event->fields.log;
@@ -16,6 +25,11 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i) {
     for (size_t n = 0; n < G_N_ELEMENTS(errors); n++)
         is_error |= strcmp(log->level, errors[n]) == 0;
     summary->log_errors += is_error;
+    if (is_error && is_giving_up(i))
+        dt_list_add(&summary->gave_up,
+                    (struct dt_listed){.actor = dt_actor_of(&summary->actors, i->process),
+                                       .node = node,
+                                       .time = i->event->time});
     dt_list_add(&summary->log,
                 (struct dt_listed){.actor = dt_actor_of(&summary->actors, i->process),
                                    .node = node,
@@ -26,7 +40,8 @@ static void on_log(struct dt_summary *summary, const struct dt_instant *i) {
 }
 
 /* A report of the system monitor about a process: the probe, the other end, and the amount. */
-static void on_report(struct dt_summary *summary, const struct dt_instant *i, uint64_t amount) {
+static struct dt_pair *on_report(struct dt_summary *summary, const struct dt_instant *i,
+                                 uint64_t amount) {
     struct dt_seen_node *node = dt_seen_node(&summary->actors.nodes, i->node);
     struct dt_actor *actor = dt_actor_of(&summary->actors, i->process);
     struct dt_actor *other = dt_actor_of(&summary->actors, i->other);
@@ -36,6 +51,7 @@ static void on_report(struct dt_summary *summary, const struct dt_instant *i, ui
         dt_pairs_row(&summary->reports, actor, other, dt_probe_names[i->event->probe]);
     row->count++;
     dt_quantiles_add(&row->took, amount);
+    return row;
 }
 
 static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
@@ -48,9 +64,15 @@ static void on_long_gc(struct dt_summary *summary, const struct dt_instant *i) {
 }
 
 static void on_long_schedule(struct dt_summary *summary, const struct dt_instant *i) {
-    uint64_t ms = MIN(i->event->fields.vm_long_schedule.duration, (uint64_t)INT32_MAX);
+    const struct dt_vm_long_schedule *e = &i->event->fields.vm_long_schedule;
+    int64_t ns = (int64_t)MIN(e->duration, (uint64_t)INT32_MAX) * DT_NS_PER_MS;
+    struct dt_pair *row = on_report(summary, i, (uint64_t)ns);
 
-    on_report(summary, i, ms * DT_NS_PER_MS);
+    /* The functions of the longest; those of a port are the reason of the run, and none. */
+    if (ns < dt_quantiles_max(&row->took) || !*e->stopped)
+        return;
+    g_free(row->example);
+    row->example = g_strdup_printf("%s to %s", e->started, e->stopped);
 }
 
 static void on_large_heap(struct dt_summary *summary, const struct dt_instant *i) {

@@ -45,9 +45,16 @@ static int64_t by_bytes(const struct dt_actor *actor) {
     return (int64_t)actor->activity->bytes_out;
 }
 
+static int64_t by_stuck(const struct dt_actor *actor) {
+    const struct dt_sampled *sampled = actor->activity->sampled;
+
+    return sampled ? MAX(sampled->longest_running, sampled->longest_runnable) : 0;
+}
+
 static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
                                          by_wait,          dt_top_by_mailbox,  dt_top_by_queue,
-                                         dt_top_by_memory, by_bytes,           dt_top_by_dirty_io};
+                                         dt_top_by_memory, by_bytes,           dt_top_by_dirty_io,
+                                         by_stuck};
 
 static int compare(const void *a, const void *b, void *data) {
     const struct dt_actor *x = *(struct dt_actor *const *)a, *y = *(struct dt_actor *const *)b;

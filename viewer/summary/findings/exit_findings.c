@@ -228,11 +228,91 @@ static void add_purges(struct dt_summary *summary) {
     }
 }
 
+/* -- Supervisors ------------------------------------------------------------------------ */
+
+/* Whether a process with this name or, without one, of the same kind and parent started later. */
+static bool came_back(const GPtrArray *actors, const struct dt_actor *gone) {
+    for (unsigned i = 0; i < actors->len; i++) {
+        const struct dt_actor *actor = g_ptr_array_index(actors, i);
+        bool is_same = *gone->name ? strcmp(actor->name, gone->name) == 0
+                                   : gone->parent && actor->parent == gone->parent &&
+                                         strcmp(actor->initial, gone->initial) == 0;
+
+        if (is_same && actor->node == gone->node && actor->began != DT_NO_VALUE &&
+            actor->began >= gone->ended)
+            return true;
+    }
+    return false;
+}
+
+/* The last crash of a child before the supervisor gave up. */
+static const struct dt_listed *last_crash(const struct dt_summary *summary,
+                                          const struct dt_listed *gave_up) {
+    const struct dt_listed *last = NULL;
+
+    for (unsigned i = 0; i < summary->crashes.rows->len; i++) {
+        const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
+
+        if (crash->actor->parent == gave_up->actor && crash->time <= gave_up->time)
+            last = crash;
+    }
+    return last;
+}
+
+static bool was_terminated(const struct dt_actor *actor, const struct dt_listed *gave_up) {
+    return actor->parent == gave_up->actor && actor->ended != DT_NO_VALUE &&
+           actor->ended >= gave_up->time && !actor->activity->has_crashed;
+}
+
+/* "; terminated fs_pay_ledger and 2 more, which are not back". */
+static void put_terminated(GString *text, const GPtrArray *actors,
+                           const struct dt_listed *gave_up) {
+    uint64_t n = 0, back = 0;
+
+    for (unsigned i = 0; i < actors->len; i++) {
+        const struct dt_actor *actor = g_ptr_array_index(actors, i);
+
+        if (!was_terminated(actor, gave_up))
+            continue;
+        back += came_back(actors, actor);
+        if (n++ < dt_limits.gave_up.names)
+            g_string_append_printf(text, "%s%s", n == 1 ? "; terminated " : ", ",
+                                   dt_actor_show(actor));
+    }
+    if (n > dt_limits.gave_up.names)
+        g_string_append_printf(text, " and %" PRIu64 " more", n - dt_limits.gave_up.names);
+    if (n && !back)
+        g_string_append(text, n == 1 ? ", which is not back" : ", none of which is back");
+}
+
+static void supervisors(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+
+    for (unsigned i = 0; i < summary->gave_up.rows->len && i < dt_limits.gave_up.per_rule; i++) {
+        const struct dt_listed *row = &g_array_index(summary->gave_up.rows, struct dt_listed, i);
+        const struct dt_listed *crash = last_crash(summary, row);
+        g_autofree char *shown = dt_actor_show_where(row->actor);
+        g_autoptr(GString) text = g_string_new(shown);
+        bool is_back = row->actor->ended != DT_NO_VALUE && came_back(actors, row->actor);
+
+        g_string_append_printf(text, " gave up %s into the recording",
+                               dt_show_ns(row->time - summary->period.begin).text);
+        if (crash)
+            g_string_append_printf(text, ": its child %s crashed too often, last with %s",
+                                   dt_actor_show(crash->actor), crash->text);
+        put_terminated(text, actors, row);
+        g_string_append(text, is_back ? "; it was started again" : "; it was not started again");
+        dt_find(summary, DT_RULE_gave_up, is_back ? DT_MEDIUM : DT_HIGH, row->actor, "%s",
+                text->str);
+    }
+}
+
 void dt_find_in_exits(struct dt_summary *summary) {
     g_autoptr(GPtrArray) loops = loops_of(summary);
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(crashes_free);
 
+    supervisors(summary);
     for (unsigned i = 0; i < summary->crashes.rows->len; i++) {
         const struct dt_listed *crash = &g_array_index(summary->crashes.rows, struct dt_listed, i);
         g_autofree char *reason = dt_term_fold(crash->text);

@@ -12,7 +12,8 @@ static void long_schedule(struct dt_summary *summary, const struct dt_pair *row,
                           const char *times) {
     dt_find(summary, DT_RULE_long_schedules,
             dt_quantiles_max(&row->took) >= dt_limits.long_schedules.time ? DT_MEDIUM : DT_LOW,
-            row->from, "%s ran without a pause for up to %s, %s", name, up_to_ns(row).text, times);
+            row->from, "%s ran without a pause for up to %s, %s%s%s", name, up_to_ns(row).text,
+            times, row->example ? "; the longest from " : "", row->example ? row->example : "");
 }
 
 static void long_gc(struct dt_summary *summary, const struct dt_pair *row, const char *name,

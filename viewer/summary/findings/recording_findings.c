@@ -1,6 +1,7 @@
 /* Findings about the recording itself. */
 #include <string.h>
 
+#include "shared/amounts.h"
 #include "summary/findings/rules.h"
 
 static void lost(struct dt_summary *summary) {
@@ -31,6 +32,20 @@ static bool was_reported_before(const struct dt_listed *rows, unsigned at) {
     return false;
 }
 
+/* The application reports it when it is stopped with the node (dyntrace_withheld.erl). */
+static bool is_shutdown(const struct dt_listed *row) {
+    return strcmp(row->word, "all_events") == 0 &&
+           strcmp(row->text, "the node is shutting down") == 0;
+}
+
+static void shut_down(struct dt_summary *summary, const struct dt_listed *row) {
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes) && row->node;
+
+    dt_find(summary, DT_RULE_node_stopped, DT_MEDIUM, NULL,
+            "the node%s%s was shut down %s into the recording", are_several ? " " : "",
+            are_several ? row->node->name : "", dt_show_ns(row->time - summary->period.begin).text);
+}
+
 /* Each `what` once per node, with its first reason. */
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
@@ -38,6 +53,10 @@ static void withheld(struct dt_summary *summary) {
     uint64_t left = dt_limits.withheld.per_rule;
 
     for (unsigned i = 0; i < summary->withheld.rows->len && left > 0; i++) {
+        if (is_shutdown(&rows[i])) {
+            shut_down(summary, &rows[i]);
+            continue;
+        }
         if (was_reported_before(rows, i))
             continue;
         left--;

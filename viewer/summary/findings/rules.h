@@ -30,10 +30,13 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
 int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
 
+/* Whether the normal schedulers of the node are busy on average, according to the counters. */
+bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_seen_node *node);
+
 /* Whether it is the row of a crash loop. */
 bool dt_is_restarted(const struct dt_lives_row *row);
 
 typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
     dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
-    dt_find_in_calls, dt_find_in_growth;
+    dt_find_in_calls, dt_find_in_schedulers, dt_find_in_growth;

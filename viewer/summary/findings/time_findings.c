@@ -51,7 +51,7 @@ static int64_t utilization_of(const struct dt_summary *summary, const struct dt_
     return samples ? per_mille / samples / 10 : -1;
 }
 
-static bool is_busy(const struct dt_summary *summary, const struct dt_seen_node *node) {
+bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_seen_node *node) {
     return utilization_of(summary, node) >= dt_limits.busy_schedulers.utilization;
 }
 
@@ -74,7 +74,8 @@ static void longest(struct dt_summary *summary, const struct dt_seen_node *node)
     if (!row || row->ns < dt_limits.long_wait.wait)
         return;
     g_autofree char *name = dt_actor_show_where(row->actor);
-    bool is_bad = row->ns >= dt_limits.long_wait.very_long && is_busy(summary, row->node);
+    bool is_bad =
+        row->ns >= dt_limits.long_wait.very_long && dt_has_busy_schedulers(summary, row->node);
     dt_find(summary, DT_RULE_long_wait, is_bad ? DT_MEDIUM : DT_LOW, row->actor,
             "%s waited %s for a scheduler (inferred), the longest such wait", name,
             dt_show_ns(row->ns).text);
@@ -149,7 +150,8 @@ static bool waits_of(struct dt_summary *summary, const struct dt_seen_node *node
     const struct dt_listed *wait = longest_wait(summary, node);
 
     if (waited < dt_limits.busy_schedulers.waited ||
-        !dt_is_share(waited, all, dt_limits.busy_schedulers.share) || !is_busy(summary, node))
+        !dt_is_share(waited, all, dt_limits.busy_schedulers.share) ||
+        !dt_has_busy_schedulers(summary, node))
         return false;
     bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
     g_autofree char *who = who_ran(summary, node);
