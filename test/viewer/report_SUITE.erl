@@ -267,7 +267,7 @@ log(Config) ->
         rows(log, Report),
     ?assertEqual(?A, pid(A)),
     ?assertMatch([#{<<"about">> := <<"log">>, <<"process">> := #{<<"pid">> := <<?A>>},
-                    <<"text">> := <<"the log has 1 line of level error or above, by <0.90.0>">>}],
+                    <<"text">> := <<"the log has 1 line of level error or above, by <0.90.0>: Supervisor">>}],
                  rows(findings, Report)).
 
 %% Events of a probe without a table of its own, with the names of its fields.
