@@ -13,9 +13,10 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, gave_up_and_back, frequent_error, storm_at_a_listener, suspended_first, loop_is_reported_once,
-     results, kinds_of_crashes, worst_crashes_first, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once,
-     idle_node, nodes_that_call, exhausted, planted, timed_out, busy_without_deliveries].
+    [rules, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener, suspended_first,
+     loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, ends_of_otp, parts_of_calls,
+     chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted, timed_out,
+     busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -326,6 +327,12 @@ gave_up_and_back(Config) ->
                            "crashed too often, last with gateway_down; terminated pay_ledger <0.91.0>; it was started "
                            "again"}],
                  found(gave_up, Report)).
+
+%% The recording ends before the supervisor could be started again.
+gave_up_at_the_end(Config) ->
+    Report = report([Event || Event <- lists:flatten(gave_up()), at(Event) < 4 * ?S], Config),
+    [{high, Text}] = found(gave_up, Report),
+    ?assertMatch({match, _}, re:run(Text, "; terminated pay_ledger <0.91.0>$"), Text).
 
 %% The most frequent error is shown.
 frequent_error(Config) ->
@@ -805,7 +812,7 @@ gave_up() ->
      [[started(N * ?S, pid(N), ?A), named(N * ?S + 10, pid(N), "pay_gateway", "register"),
        exited(N * ?S + 40 * ?MS, pid(N), "gateway_down")] || N <- lists:seq(1, 3)],
      logged(3050 * ?MS, "error", report_of("shutdown", "reached_max_restart_intensity")),
-     exited(3060 * ?MS, ?B, "shutdown"), exited(3070 * ?MS, ?A, "shutdown")].
+     exited(3060 * ?MS, ?B, "shutdown"), exited(3070 * ?MS, ?A, "shutdown"), in(4 * ?S, ?C)].
 
 %% As a supervisor logs it.
 report_of(Context, Reason) ->

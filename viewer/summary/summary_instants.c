@@ -11,7 +11,7 @@
 static bool is_giving_up(const struct dt_instant *i) {
     const char *text = i->event->fields.log.text;
 
-    return i->process && strstr(text, "ontext: shutdown") &&
+    return i->process && i->process->kind == DT_PROCESS && strstr(text, "ontext: shutdown") &&
            strstr(text, "eason: reached_max_restart_intensity");
 }
 

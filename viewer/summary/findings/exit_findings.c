@@ -264,8 +264,14 @@ static bool was_terminated(const struct dt_actor *actor, const struct dt_listed 
            actor->ended >= gave_up->time && !actor->activity->has_crashed;
 }
 
+/* Whether the recording goes on long enough to show that it was started again. */
+static bool is_followed(const struct dt_summary *summary, const struct dt_actor *gone) {
+    return gone->ended != DT_NO_VALUE &&
+           summary->period.end - gone->ended >= dt_limits.crashes.together;
+}
+
 /* "; terminated fs_pay_ledger and 2 more, which are not back". */
-static void put_terminated(GString *text, const GPtrArray *actors,
+static void put_terminated(GString *text, const struct dt_summary *summary, const GPtrArray *actors,
                            const struct dt_listed *gave_up) {
     uint64_t n = 0, back = 0;
 
@@ -281,7 +287,7 @@ static void put_terminated(GString *text, const GPtrArray *actors,
     }
     if (n > dt_limits.gave_up.names)
         g_string_append_printf(text, " and %" PRIu64 " more", n - dt_limits.gave_up.names);
-    if (n && !back)
+    if (n && !back && is_followed(summary, gave_up->actor))
         g_string_append(text, n == 1 ? ", which is not back" : ", none of which is back");
 }
 
@@ -300,8 +306,11 @@ static void supervisors(struct dt_summary *summary) {
         if (crash)
             g_string_append_printf(text, ": its child %s crashed too often, last with %s",
                                    dt_actor_show(crash->actor), crash->text);
-        put_terminated(text, actors, row);
-        g_string_append(text, is_back ? "; it was started again" : "; it was not started again");
+        put_terminated(text, summary, actors, row);
+        if (is_back)
+            g_string_append(text, "; it was started again");
+        else if (is_followed(summary, row->actor))
+            g_string_append(text, "; it was not started again");
         dt_find(summary, DT_RULE_gave_up, is_back ? DT_MEDIUM : DT_HIGH, row->actor, "%s",
                 text->str);
     }
