@@ -650,6 +650,12 @@ to_names(Config) ->
                  sent(30, "<0.1.0>", "cart", "b"), delivery(40, "<0.8.0>", "<0.1.0>", "b")], Config),
     ?assertEqual([{"<0.1.0>#2", "<0.9.0>#1", 10, 20, "order"}, {"<0.1.0>#2", "<0.8.0>#3", 30, 40, "sender"}],
                  matched(Dump)),
+    %% With the name of the node itself, as Mnesia sends to its locker.
+    Own = dump([{0, node_identity, #{node => "shop@host", prefix => "0", otp => "27", os_pid => 4711}},
+                {0, process_register, #{pid => "<0.9.0>", name => "shop", type => "register"}},
+                sent(10, "<0.1.0>", "{shop,'shop@host'}", "a"), received(20, "<0.9.0>", "a"),
+                sent(30, "<0.1.0>", "{shop,other@host}", "b")], Config),
+    ?assertMatch([{"<0.1.0>" ++ _, "<0.9.0>" ++ _, 10, 20, "order"}, {_, "-", 30, none, "not"}], matched(Own)),
     %% The mailbox of a message to an unknown name is known only at the delivery.
     ?assertEqual([{"<0.9.0>#1", 1}, {"<0.9.0>#1", 0}],
                  [{value(process, Line), number(messages, Line)} || Line <- of_kind("mailbox", Dump)]).

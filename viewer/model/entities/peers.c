@@ -145,7 +145,10 @@ struct node *dt_peer_named(struct node *node, const char *name) {
     bare = dt_remote_node(name);
     /* If several nodes have this name, use the one that `node` is connected to. */
     peer = g_hash_table_lookup(peers->by_name, bare);
-    peers->last = peer ? node_of(node, peer) : recorded(node, bare, 0);
+    if (g_strcmp0(node->bare_name, bare) == 0)
+        peers->last = node;
+    else
+        peers->last = peer ? node_of(node, peer) : recorded(node, bare, 0);
     g_free(bare);
     dt_set(&peers->last_name, name);
     peers->last_names = node->world->names;
