@@ -102,8 +102,8 @@ cases() ->
                              "12.0 MB (600 objects)",
       [identity(0, ?A, "session_cache"), tables([2, 4, 6, 8, 10, 12])]},
      {growing_memory, medium, "the memory grew by 5.00 MB per second for 4.00 s, to 70.0 MB; most of it is binaries "
-                              "(20.0 MB more)",
-      [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
+                              "(20.0 MB more), of which <0.90.0> shop_db refers to 24.0 MB",
+      [identity(0, ?A, "shop_db"), binaries(3), levels("memory_total", megabytes([50, 55, 60, 65, 70])),
        levels("memory_processes", megabytes([20, 21, 20, 22, 20])),
        levels("memory_binary", megabytes([10, 15, 20, 25, 30]))]},
      {busy_process, medium, "<0.90.0> shop_db ran for 81 % of the recording",
@@ -643,6 +643,11 @@ collected(N, Words, Reclaimed, Ns) ->
     At = N * 800 * ?MS,
     [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
+
+%% A collection that leaves so many million words of binaries.
+binaries(Millions) ->
+    [Start, {At, gc_major_end, Fields}] = collected(1, 1, 0),
+    [Start, {At, gc_major_end, Fields#{binaries => Millions * 1000000}}].
 
 %% Process A runs for as long as it has waited before while runnable.
 waiting(Ns) ->

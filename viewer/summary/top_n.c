@@ -37,6 +37,10 @@ int64_t dt_top_by_memory(const struct dt_actor *actor) {
     return actor->activity->sampled ? (int64_t)actor->activity->sampled->max_memory : 0;
 }
 
+int64_t dt_top_by_binaries(const struct dt_actor *actor) {
+    return (int64_t)MIN(actor->activity->binaries, (uint64_t)INT64_MAX);
+}
+
 int64_t dt_top_by_dirty_io(const struct dt_actor *actor) {
     return actor->activity->dirty_io;
 }
@@ -45,9 +49,16 @@ static int64_t by_bytes(const struct dt_actor *actor) {
     return (int64_t)actor->activity->bytes_out;
 }
 
-static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
-                                         by_wait,          dt_top_by_mailbox,  dt_top_by_queue,
-                                         dt_top_by_memory, by_bytes,           dt_top_by_dirty_io};
+static dt_criterion *const criteria[] = {by_run,
+                                         dt_top_by_messages,
+                                         by_collecting,
+                                         by_wait,
+                                         dt_top_by_mailbox,
+                                         dt_top_by_queue,
+                                         dt_top_by_memory,
+                                         by_bytes,
+                                         dt_top_by_dirty_io,
+                                         dt_top_by_binaries};
 
 static int compare(const void *a, const void *b, void *data) {
     const struct dt_actor *x = *(struct dt_actor *const *)a, *y = *(struct dt_actor *const *)b;

@@ -65,11 +65,12 @@ static void growing(struct dt_summary *summary) {
 }
 
 /* The growth is not on its heap, which collections show to be small. */
-static bool grows_off_heap(const struct dt_actor *actor, struct dt_series_growth *growth) {
+static bool grows_off_heap(const struct dt_summary *summary, const struct dt_actor *actor,
+                           struct dt_series_growth *growth) {
     const struct dt_sampled *of = actor->activity->sampled;
 
     return of && actor->activity->collections && !has_queue(actor) && actor->ended == DT_NO_VALUE &&
-           dt_series_grows(&of->memory, growth) &&
+           dt_series_grows(&of->memory, summary->period.end, growth) &&
            growth->to >= (int64_t)dt_limits.growing_off_heap.memory &&
            growth->per_s >= dt_limits.growing_off_heap.per_s &&
            actor->activity->heap_max * DT_BYTES_PER_WORD * 100 <
@@ -85,7 +86,7 @@ static void growing_off_heap(struct dt_summary *summary) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         struct dt_series_growth growth;
 
-        if (!grows_off_heap(actor, &growth))
+        if (!grows_off_heap(summary, actor, &growth))
             continue;
         left--;
         g_autofree char *name = dt_actor_show_where(actor);
