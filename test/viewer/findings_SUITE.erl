@@ -209,6 +209,11 @@ not_found(Config) ->
              {process_limit, limited([700, 701, 702, 1703, 1704, 1705])},
              %% Too short to say.
              {process_limit, limited([100, 200, 300, 400])},
+             %% A node that starts, and loads its modules.
+             {atom_limit, [levels("atoms", [10000, 13000, 16000, 19000, 22000]), counter(0, "atom_limit", 1048576),
+                           levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
+             {growing_memory, [levels("memory_total", megabytes([20, 23, 26, 29, 33])),
+                               levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
              %% A cache that reaches its size, garbage, and growth that another finding explains.
              {growing_memory, [levels("memory_total", megabytes([50, 60, 70, 75, 77, 78, 78, 78, 78]))]},
              %% A cache that reaches its size, a large table that grows a little, and one that is emptied.
@@ -512,7 +517,8 @@ planted(Config) ->
     [?assertMatch([Name], [Found || #{<<"rule">> := Of, <<"process">> := #{<<"name">> := Found}}
                                         <- maps:get(<<"findings">>, Report), Of =:= Rule], Rule)
      || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stopped_process">>, <<"stuck">>},
-                         {<<"large_process">>, <<"fat">>}]],
+                         {<<"large_process">>, <<"fat">>}, {<<"process_limit">>, <<"leaky">>},
+                         {<<"growing_table">>, <<"cache">>}]],
     ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
                  [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
 
@@ -527,6 +533,10 @@ plant() ->
                              receive stop -> length(List) end
                      end),
     receive large -> ok end,
+    %% These two grow until the node is stopped.
+    _ = named(leaky, fun Loop() -> [spawn(fun() -> receive stop -> ok end end) || _ <- lists:seq(1, 5)],
+                                   receive after 100 -> Loop() end end),
+    _ = named(cache, fun() -> cache(ets:new(sessions, []), 0) end),
     Keeper = spawn(fun() -> process_flag(trap_exit, true), keep(none) end),
     true = erlang:suspend_process(Stuck),
     [Stuck ! N || N <- lists:seq(1, 200)],
@@ -545,6 +555,10 @@ send(_, 0) ->
 send(Slow, Rounds) ->
     [Slow ! N || N <- lists:seq(1, 50)],
     receive after 100 -> send(Slow, Rounds - 1) end.
+
+cache(Table, N) ->
+    true = ets:insert(Table, [{N + I, lists:seq(1, 100)} || I <- lists:seq(1, 100)]),
+    receive after 100 -> cache(Table, N + 100) end.
 
 %% Restarts the process again and again, as a supervisor does.
 keep(_) ->

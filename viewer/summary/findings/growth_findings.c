@@ -85,6 +85,15 @@ static char *show_most(const struct dt_lives_row *most, const char *noun) {
                            is_port ? "closed" : "ended");
 }
 
+/* A node that starts or is upgraded loads modules, which bring their atoms. */
+static bool are_of_code(const struct dt_summary *summary, struct dt_seen_node *node,
+                        const struct dt_series_growth *atoms) {
+    const struct dt_series *code = series_of(summary, node, "memory_code");
+
+    return code &&
+           dt_series_grown(code, atoms) / dt_limits.atom_limit.code >= atoms->to - atoms->from;
+}
+
 static bool grows(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
                   const struct dt_series *series, int64_t limit) {
     struct dt_series_growth growth;
@@ -93,7 +102,8 @@ static bool grows(struct dt_summary *summary, struct dt_seen_node *node, const s
         (uint64_t)(growth.to - growth.from) < of->grown)
         return false;
     double left = (double)(limit - growth.to) / growth.per_s;
-    if (left * DT_NS_PER_S > (double)of->within)
+    if (left * DT_NS_PER_S > (double)of->within ||
+        (of->rule == DT_RULE_atom_limit && are_of_code(summary, node, &growth)))
         return false;
     const struct dt_lives_row *most =
         of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth.to - growth.from);
@@ -168,7 +178,8 @@ static void tables(struct dt_summary *summary) {
 
 /* -- Memory ----------------------------------------------------------------------------- */
 
-/* A part of the memory, and the findings that explain its growth. */
+/* A part of the memory, and the findings that explain its growth. Code is loaded by a node that
+   starts or is upgraded. */
 static const struct part {
     const char *counter, *noun;
     enum dt_rule_number causes[5];
@@ -181,7 +192,6 @@ static const struct part {
      5},
     {"memory_binary", "binaries", {DT_RULE_growing_queue}, 1},
     {"memory_ets", "ETS tables", {DT_RULE_growing_table}, 1},
-    {"memory_code", "code", {0}, 0},
     {"memory_atom", "atoms", {DT_RULE_atom_limit}, 1},
 };
 
@@ -247,6 +257,9 @@ static void memory(struct dt_summary *summary, struct dt_seen_node *node) {
         growth.per_s < dt_limits.growing_memory.per_s ||
         growth.to - growth.from < (int64_t)dt_limits.growing_memory.grown ||
         !dt_is_share(growth.to - growth.from, growth.from, dt_limits.growing_memory.share))
+        return;
+    const struct dt_series *code = series_of(summary, node, "memory_code");
+    if (code && dt_is_share(dt_series_grown(code, &growth), growth.to - growth.from, HALF))
         return;
     const struct part *part = part_of(summary, node, &growth, &in_part);
     if (part && is_explained(summary, node, part))
