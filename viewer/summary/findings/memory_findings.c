@@ -69,7 +69,8 @@ static bool grows_off_heap(const struct dt_summary *summary, const struct dt_act
                            struct dt_series_growth *growth) {
     const struct dt_sampled *of = actor->activity->sampled;
 
-    return of && actor->activity->collections && !has_queue(actor) && actor->ended == DT_NO_VALUE &&
+    return of && actor->activity->collections &&
+           of->max_queue <= dt_limits.growing_off_heap.queue && actor->ended == DT_NO_VALUE &&
            dt_series_grows(&of->memory, summary->period.end, growth) &&
            growth->to >= (int64_t)dt_limits.growing_off_heap.memory &&
            growth->per_s >= dt_limits.growing_off_heap.per_s &&
@@ -92,7 +93,7 @@ static void growing_off_heap(struct dt_summary *summary) {
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_growing_off_heap, DT_MEDIUM, actor,
                 "%s: its memory grew by %s per second for %s, to %s, but its heap is at most %s: "
-                "monitors or links",
+                "the rest is outside of it, as monitors and links are",
                 name, dt_show_bytes((uint64_t)growth.per_s).text,
                 dt_show_ns(growth.end - growth.begin).text, dt_show_bytes((uint64_t)growth.to).text,
                 dt_show_bytes(actor->activity->heap_max * DT_BYTES_PER_WORD).text);
