@@ -249,21 +249,38 @@ enum dt_decoded dt_decode_port_delivered(struct dt_traced *trace, union dt_event
 /* -- Garbage collection --------------------------------------------------------- */
 
 /* `wordsize` is the need of the process at the start, and the reclaimed heap at the end. */
-#define GC_DECODER(probe, amount)                                                                  \
+#define GC_START_DECODER(probe)                                                                    \
     enum dt_decoded dt_decode_##probe(struct dt_traced *trace, union dt_event *event) {            \
         struct dt_##probe *e = &event->probe;                                                      \
         const ERL_NIF_TERM keys[] = {atom_wordsize, atom_heap_block_size,                          \
                                      atom_old_heap_block_size};                                    \
-        uint64_t *const values[] = {&e->amount, &e->heap, &e->old_heap};                           \
+        uint64_t *const values[] = {&e->need, &e->heap, &e->old_heap};                             \
                                                                                                    \
         DT_TRY(e->pid, dt_id(trace, trace->tracee));                                               \
         return dt_values(trace, keys, values, 3) ? DT_DECODED : DT_UNDECODED;                      \
     }
+GC_START_DECODER(gc_minor_start)
+GC_START_DECODER(gc_major_start)
 
-GC_DECODER(gc_minor_start, need)
-GC_DECODER(gc_minor_end, reclaimed)
-GC_DECODER(gc_major_start, need)
-GC_DECODER(gc_major_end, reclaimed)
+/* The heaps refer to binaries of `bin_vheap_size` and `bin_old_vheap_size` words. */
+#define GC_END_DECODER(probe)                                                                      \
+    enum dt_decoded dt_decode_##probe(struct dt_traced *trace, union dt_event *event) {            \
+        struct dt_##probe *e = &event->probe;                                                      \
+        uint64_t old_binaries = 0;                                                                 \
+        const ERL_NIF_TERM keys[] = {atom_wordsize, atom_heap_block_size,                          \
+                                     atom_old_heap_block_size, atom_bin_vheap_size,                \
+                                     atom_bin_old_vheap_size};                                     \
+        uint64_t *const values[] = {&e->reclaimed, &e->heap, &e->old_heap, &e->binaries,           \
+                                    &old_binaries};                                                \
+                                                                                                   \
+        DT_TRY(e->pid, dt_id(trace, trace->tracee));                                               \
+        if (!dt_values(trace, keys, values, 5))                                                    \
+            return DT_UNDECODED;                                                                   \
+        e->binaries += old_binaries;                                                               \
+        return DT_DECODED;                                                                         \
+    }
+GC_END_DECODER(gc_minor_end)
+GC_END_DECODER(gc_major_end)
 
 /* -- Sequential tracing --------------------------------------------------------- */
 

@@ -535,9 +535,13 @@ collected_alike() ->
 
 collections(Probe, Amount) ->
     {Pid, Reported} = collected_alike(),
-    [{Probe, #{pid => text(Pid), Amount => get_value(wordsize, Info),
-               heap => get_value(heap_block_size, Info), old_heap => get_value(old_heap_block_size, Info)}}
+    [{Probe, maps:merge(#{pid => text(Pid), Amount => get_value(wordsize, Info),
+                          heap => get_value(heap_block_size, Info), old_heap => get_value(old_heap_block_size, Info)},
+                        binaries(Amount, Info))}
      || {Tag, Info} <- Reported, Tag =:= Probe].
+
+binaries(need, _) -> #{};
+binaries(reclaimed, Info) -> #{binaries => get_value(bin_vheap_size, Info) + get_value(bin_old_vheap_size, Info)}.
 
 %% -- Annotating -----------------------------------------------------------------------------
 

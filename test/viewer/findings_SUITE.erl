@@ -103,7 +103,7 @@ cases() ->
      {collecting, medium, "<0.90.0> shop_db: 25 % of its time on a scheduler is garbage collection (100 ms)",
       [identity(0, ?A, "shop_db"), in(0, ?A), collection(100 * ?MS, ?A, 100 * ?MS, 10000000), out(400 * ?MS, ?A)]},
      {growing_off_heap, medium, "<0.90.0> shop_db: its memory grew by 1.00 MB per second for 5.00 s, to 6.00 MB, but "
-                                "its heap is at most 8.00 kB: monitors or links",
+                                "its heap is at most 8.00 kB: the rest is outside of it, as monitors and links are",
       [identity(0, ?A, "shop_db"), collected(1, 1, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
      {idle_memory, low, "300 processes use 180 MB of memory, 600 kB on average: 290 are a:b/1, started by <0.90.0> "
                         "shop_sup; <0.101.0> a:b/1 does not run, waits in a:b/1 and has 610 kB",
@@ -124,8 +124,8 @@ cases() ->
                              "12.0 MB (600 objects)",
       [identity(0, ?A, "session_cache"), tables([2, 4, 6, 8, 10, 12])]},
      {growing_memory, medium, "the memory grew by 5.00 MB per second for 4.00 s, to 70.0 MB; most of it is binaries "
-                              "(20.0 MB more)",
-      [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
+                              "(20.0 MB more), of which <0.90.0> shop_db refers to 24.0 MB",
+      [identity(0, ?A, "shop_db"), binaries(3), levels("memory_total", megabytes([50, 55, 60, 65, 70])),
        levels("memory_processes", megabytes([20, 21, 20, 22, 20])),
        levels("memory_binary", megabytes([10, 15, 20, 25, 30]))]},
      {busy_process, medium, "<0.90.0> shop_db ran for 81 % of the recording",
@@ -221,6 +221,9 @@ not_found(Config) ->
              {growing_off_heap, [collected(1, 500, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
              %% It has all the monitors that it needs.
              {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 3, 5, 6, 6, 6, 6, 6])]},
+             %% The memory may be that of its messages.
+             {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 2, 3, 4, 5, 6]),
+                                 sample(7 * ?S, ?A, 500, 7000000, 1000, "waiting")]},
              %% No collection shows what its heap has.
              {growing_off_heap, [grows_off_heap([1, 2, 3, 4, 5, 6])]},
              %% They run; other processes may have the memory; one of them has it.
@@ -235,6 +238,11 @@ not_found(Config) ->
              {process_limit, limited([700, 701, 702, 1703, 1704, 1705])},
              %% Too short to say.
              {process_limit, limited([100, 200, 300, 400])},
+             %% A node that starts, and loads its modules.
+             {atom_limit, [levels("atoms", [10000, 13000, 16000, 19000, 22000]), counter(0, "atom_limit", 1048576),
+                           levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
+             {growing_memory, [levels("memory_total", megabytes([20, 23, 26, 29, 33])),
+                               levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
              %% A cache that reaches its size, garbage, and growth that another finding explains.
              {growing_memory, [levels("memory_total", megabytes([50, 60, 70, 75, 77, 78, 78, 78, 78]))]},
              %% A cache that reaches its size, a large table that grows a little, and one that is emptied.
@@ -664,7 +672,8 @@ planted(Config) ->
     [?assertMatch([Name], [Found || #{<<"rule">> := Of, <<"process">> := #{<<"name">> := Found}}
                                         <- maps:get(<<"findings">>, Report), Of =:= Rule], Rule)
      || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stopped_process">>, <<"stuck">>},
-                         {<<"large_process">>, <<"fat">>}]],
+                         {<<"large_process">>, <<"fat">>}, {<<"process_limit">>, <<"leaky">>},
+                         {<<"growing_table">>, <<"cache">>}]],
     ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
                  [Finding || Finding = #{<<"rule">> := <<"restarts">>} <- maps:get(<<"findings">>, Report)]).
 
@@ -679,6 +688,10 @@ plant() ->
                              receive stop -> length(List) end
                      end),
     receive large -> ok end,
+    %% These two grow until the node is stopped.
+    _ = named(leaky, fun Loop() -> [spawn(fun() -> receive stop -> ok end end) || _ <- lists:seq(1, 5)],
+                                   receive after 100 -> Loop() end end),
+    _ = named(cache, fun() -> cache(ets:new(sessions, []), 0) end),
     Keeper = spawn(fun() -> process_flag(trap_exit, true), keep(none) end),
     true = erlang:suspend_process(Stuck),
     [Stuck ! N || N <- lists:seq(1, 200)],
@@ -697,6 +710,10 @@ send(_, 0) ->
 send(Slow, Rounds) ->
     [Slow ! N || N <- lists:seq(1, 50)],
     receive after 100 -> send(Slow, Rounds - 1) end.
+
+cache(Table, N) ->
+    true = ets:insert(Table, [{N + I, lists:seq(1, 100)} || I <- lists:seq(1, 100)]),
+    receive after 100 -> cache(Table, N + 100) end.
 
 %% Restarts the process again and again, as a supervisor does.
 keep(_) ->
@@ -834,6 +851,11 @@ collected(N, Words, Reclaimed, Ns) ->
     At = N * 800 * ?MS,
     [{At, gc_major_start, #{pid => ?A, need => 0, heap => Words * 1000, old_heap => 0}},
      {At + Ns, gc_major_end, #{pid => ?A, reclaimed => Reclaimed * 1000, heap => Words * 1000, old_heap => 0}}].
+
+%% A collection that leaves so many million words of binaries.
+binaries(Millions) ->
+    [Start, {At, gc_major_end, Fields}] = collected(1, 1, 0),
+    [Start, {At, gc_major_end, Fields#{binaries => Millions * 1000000}}].
 
 %% Process A runs for as long as it has waited before while runnable.
 waiting(Ns) ->

@@ -128,7 +128,8 @@ static void interval(void *data, const struct dt_interval *i) {
          TEXT(i, out), FLAG_IF(is_gc && i->is_major, "is_major"),
          FLAG_IF(is_gc && dt_is_stretched(i), "is_stretched"),
          NUMBER_IF(is_gc, "reclaimed", i->reclaimed), NUMBER_IF(is_gc, "heap", i->heap),
-         NUMBER_IF(is_gc, "old_heap", i->old_heap));
+         NUMBER_IF(is_gc, "old_heap", i->old_heap),
+         NUMBER_IF(is_gc && i->binaries, "binaries", i->binaries));
 }
 
 static void mailbox(void *data, struct dt_process *p, int64_t now) {

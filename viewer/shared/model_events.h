@@ -151,6 +151,7 @@ struct dt_interval {
                         unknown */
     bool is_major;   /* COLLECTING */
     uint64_t reclaimed, heap, old_heap; /* COLLECTING: words, at its end; 0 if it is open */
+    uint64_t binaries; /* COLLECTING: the same, outside of the heaps, which refer to them */
     int64_t explained; /* COLLECTING: the longest expected ns for its words; INT64_MAX if they are
                           unknown */
 };

@@ -42,6 +42,7 @@ struct dt_activity {
     uint64_t reached;           /* messages that reached it, including inferred ones */
     uint64_t call_events;       /* calls and returns */
     uint64_t heap_max;          /* words after any collection */
+    uint64_t binaries;          /* bytes outside of its heap, after its last collection */
     bool has_crashed;           /* its exit was a crash */
     struct dt_sampled *sampled; /* owned; NULL without a sample */
     struct dt_heap *heap;       /* owned; NULL if it was never large */

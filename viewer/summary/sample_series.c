@@ -57,11 +57,12 @@ static bool grows_from(const struct dt_series *series, unsigned first) {
            per_second(series, middle, last) * 2 >= per_second(series, first, middle);
 }
 
-bool dt_series_grows(const struct dt_series *series, struct dt_series_growth *growth) {
+bool dt_series_grows(const struct dt_series *series, int64_t end, struct dt_series_growth *growth) {
     for (unsigned first = 0; first + LEAST_STEPS < series->points; first++) {
         unsigned last = series->points - 1;
 
-        if (series->times[last] - series->times[first] < LEAST_NS)
+        int64_t ns = series->times[last] - series->times[first];
+        if (ns < LEAST_NS || end - series->times[last] > ns / 2)
             return false;
         if (!grows_from(series, first))
             continue;

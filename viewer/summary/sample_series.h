@@ -30,12 +30,12 @@ struct dt_series_growth {
 };
 
 /*
- * Whether the level grows steadily up to the last sample: for four seconds and five points at
- * least, to a new maximum in four of five steps, by no step as much as by all others together, and
- * in the second half at least half as fast as in the first. A level that is full, levels off, or
- * jumps does not. Takes the longest such period.
+ * Whether the level grows steadily up to the last sample, and this is near the end of the
+ * recording: for four seconds and five points at least, to a new maximum in four of five steps, by
+ * no step as much as by all others together, and in the second half at least half as fast as in the
+ * first. A level that is full, levels off, or jumps does not. Takes the longest such period.
  */
-bool dt_series_grows(const struct dt_series *series, struct dt_series_growth *growth);
+bool dt_series_grows(const struct dt_series *series, int64_t end, struct dt_series_growth *growth);
 
 /* By how much the level grew in that period of another series of the same node; 0 if it fell. */
 int64_t dt_series_grown(const struct dt_series *series, const struct dt_series_growth *of);

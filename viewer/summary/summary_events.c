@@ -125,9 +125,12 @@ static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
     dt_summary_recorded(summary, actor->node, DT_RECORDED_COLLECTIONS);
     actor->activity->collecting += credible;
     actor->activity->collections++;
-    if (!i->is_open)
-        actor->activity->heap_max = MAX(actor->activity->heap_max, i->heap + i->old_heap);
     dt_heap_collected(&actor->activity->heap, i);
+    if (!i->is_open) {
+        actor->activity->heap_max = MAX(actor->activity->heap_max, i->heap + i->old_heap);
+        actor->activity->binaries =
+            MIN(i->binaries, UINT64_MAX / DT_BYTES_PER_WORD) * DT_BYTES_PER_WORD;
+    }
     dt_load_time(&summary->load, &summary->period, actor->node, DT_LOAD_COLLECTING, i->begin,
                  i->begin + credible);
     if (i->is_open || !dt_list_wants(&summary->collections, ns))

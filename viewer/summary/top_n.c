@@ -37,6 +37,10 @@ int64_t dt_top_by_memory(const struct dt_actor *actor) {
     return actor->activity->sampled ? (int64_t)actor->activity->sampled->max_memory : 0;
 }
 
+int64_t dt_top_by_binaries(const struct dt_actor *actor) {
+    return (int64_t)MIN(actor->activity->binaries, (uint64_t)INT64_MAX);
+}
+
 int64_t dt_top_by_dirty_io(const struct dt_actor *actor) {
     return actor->activity->dirty_io;
 }
@@ -51,9 +55,16 @@ static int64_t by_stuck(const struct dt_actor *actor) {
     return sampled ? MAX(sampled->longest_running, sampled->longest_runnable) : 0;
 }
 
-static dt_criterion *const criteria[] = {by_run,           dt_top_by_messages, by_collecting,
-                                         by_wait,          dt_top_by_mailbox,  dt_top_by_queue,
-                                         dt_top_by_memory, by_bytes,           dt_top_by_dirty_io,
+static dt_criterion *const criteria[] = {by_run,
+                                         dt_top_by_messages,
+                                         by_collecting,
+                                         by_wait,
+                                         dt_top_by_mailbox,
+                                         dt_top_by_queue,
+                                         dt_top_by_memory,
+                                         by_bytes,
+                                         dt_top_by_dirty_io,
+                                         dt_top_by_binaries,
                                          by_stuck};
 
 static int compare(const void *a, const void *b, void *data) {

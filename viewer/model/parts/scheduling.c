@@ -8,7 +8,7 @@
 
 /* Sizes in words; of memory blocks, which may be only partly used. */
 struct heap {
-    uint64_t reclaimed, heap, old_heap;
+    uint64_t reclaimed, heap, old_heap, binaries;
 };
 
 enum {
@@ -88,6 +88,7 @@ static void emit(const struct process *p, const struct ending *end) {
         .reclaimed = end->heap.reclaimed,
         .heap = end->heap.heap,
         .old_heap = end->heap.old_heap,
+        .binaries = end->heap.binaries,
         .explained = end->explained ? end->explained : INT64_MAX,
     };
 
@@ -346,9 +347,14 @@ static void gc_end(struct node *node, const char *pid, bool is_major, const stru
                             .explained = explained(p->run_state, heap, is_major)});
 }
 
-#define WORDS(e, reclaimed_)                                                                       \
+#define AT_START(e)                                                                                \
     &(struct heap) {                                                                               \
-        .reclaimed = (reclaimed_), .heap = (e).heap, .old_heap = (e).old_heap                      \
+        .heap = (e).heap, .old_heap = (e).old_heap                                                 \
+    }
+#define AT_END(e)                                                                                  \
+    &(struct heap) {                                                                               \
+        .reclaimed = (e).reclaimed, .heap = (e).heap, .old_heap = (e).old_heap,                    \
+        .binaries = (e).binaries                                                                   \
     }
 
 void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
@@ -367,16 +373,16 @@ void dt_scheduling_event(struct node *node, const struct dt_recorded *event) {
         sampled(node, &e->process_sample);
         break;
     case DT_gc_minor_start:
-        gc_start(node, e->gc_minor_start.pid, false, WORDS(e->gc_minor_start, 0));
+        gc_start(node, e->gc_minor_start.pid, false, AT_START(e->gc_minor_start));
         break;
     case DT_gc_major_start:
-        gc_start(node, e->gc_major_start.pid, true, WORDS(e->gc_major_start, 0));
+        gc_start(node, e->gc_major_start.pid, true, AT_START(e->gc_major_start));
         break;
     case DT_gc_minor_end:
-        gc_end(node, e->gc_minor_end.pid, false, WORDS(e->gc_minor_end, e->gc_minor_end.reclaimed));
+        gc_end(node, e->gc_minor_end.pid, false, AT_END(e->gc_minor_end));
         break;
     case DT_gc_major_end:
-        gc_end(node, e->gc_major_end.pid, true, WORDS(e->gc_major_end, e->gc_major_end.reclaimed));
+        gc_end(node, e->gc_major_end.pid, true, AT_END(e->gc_major_end));
         break;
     default:
         break;

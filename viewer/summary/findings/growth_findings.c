@@ -85,14 +85,25 @@ static char *show_most(const struct dt_lives_row *most, const char *noun) {
                            is_port ? "closed" : "ended");
 }
 
+/* A node that starts or is upgraded loads modules, which bring their atoms. */
+static bool are_of_code(const struct dt_summary *summary, struct dt_seen_node *node,
+                        const struct dt_series_growth *atoms) {
+    const struct dt_series *code = series_of(summary, node, "memory_code");
+
+    return code &&
+           dt_series_grown(code, atoms) / dt_limits.atom_limit.code >= atoms->to - atoms->from;
+}
+
 static bool grows(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
                   const struct dt_series *series, int64_t limit) {
     struct dt_series_growth growth;
 
-    if (!dt_series_grows(series, &growth) || (uint64_t)(growth.to - growth.from) < of->grown)
+    if (!dt_series_grows(series, summary->period.end, &growth) ||
+        (uint64_t)(growth.to - growth.from) < of->grown)
         return false;
     double left = (double)(limit - growth.to) / growth.per_s;
-    if (left * DT_NS_PER_S > (double)of->within)
+    if (left * DT_NS_PER_S > (double)of->within ||
+        (of->rule == DT_RULE_atom_limit && are_of_code(summary, node, &growth)))
         return false;
     const struct dt_lives_row *most =
         of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth.to - growth.from);
@@ -135,8 +146,9 @@ static int largest_first(const void *a, const void *b) {
     return by ? by : strcmp(x->id, y->id);
 }
 
-static bool is_growing(const struct dt_ets_table *table, struct dt_series_growth *growth) {
-    return dt_series_grows(&table->memory, growth) &&
+static bool is_growing(const struct dt_summary *summary, const struct dt_ets_table *table,
+                       struct dt_series_growth *growth) {
+    return dt_series_grows(&table->memory, summary->period.end, growth) &&
            growth->to >= (int64_t)dt_limits.growing_table.memory &&
            growth->per_s >= dt_limits.growing_table.per_s &&
            dt_is_share(growth->to - growth->from, growth->from, dt_limits.growing_table.share);
@@ -151,7 +163,7 @@ static void tables(struct dt_summary *summary) {
         const struct dt_ets_table *table = g_ptr_array_index(rows, i);
         struct dt_series_growth growth;
 
-        if (!is_growing(table, &growth))
+        if (!is_growing(summary, table, &growth))
             continue;
         left--;
         g_autofree char *owner = dt_actor_show_where(table->owner);
@@ -166,7 +178,8 @@ static void tables(struct dt_summary *summary) {
 
 /* -- Memory ----------------------------------------------------------------------------- */
 
-/* A part of the memory, and the findings that explain its growth. */
+/* A part of the memory, and the findings that explain its growth. Code is loaded by a node that
+   starts or is upgraded. */
 static const struct part {
     const char *counter, *noun;
     enum dt_rule_number causes[5];
@@ -179,7 +192,6 @@ static const struct part {
      5},
     {"memory_binary", "binaries", {DT_RULE_growing_queue}, 1},
     {"memory_ets", "ETS tables", {DT_RULE_growing_table}, 1},
-    {"memory_code", "code", {0}, 0},
     {"memory_atom", "atoms", {DT_RULE_atom_limit}, 1},
 };
 
@@ -209,26 +221,57 @@ static const struct part *part_of(const struct dt_summary *summary, struct dt_se
     return NULL;
 }
 
+/* The process that refers to at least half of the binaries of the node, or NULL. */
+static struct dt_actor *holder_of_binaries(const struct dt_summary *summary,
+                                           struct dt_seen_node *node) {
+    const struct dt_named *all = dt_names_find(&summary->counters, node, "memory_binary");
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+
+    dt_top_sort(actors, dt_top_by_binaries);
+    for (unsigned i = 0; all && i < actors->len; i++) {
+        struct dt_actor *actor = g_ptr_array_index(actors, i);
+
+        if (actor->node == node && actor->ended == DT_NO_VALUE)
+            return dt_is_share(dt_top_by_binaries(actor), all->last, HALF) ? actor : NULL;
+    }
+    return NULL;
+}
+
+/* "; most of it is binaries (28 MB more), of which <0.90.0> uploads refers to 45 MB". */
+static char *show_part(const struct part *part, int64_t grown, const struct dt_actor *holder) {
+    if (!part)
+        return g_strdup("");
+    g_autofree char *name = holder ? dt_actor_show_where(holder) : NULL;
+    return g_strdup_printf("; most of it is %s (%s more)%s%s%s%s", part->noun,
+                           dt_show_bytes((uint64_t)grown).text, holder ? ", of which " : "",
+                           holder ? name : "", holder ? " refers to " : "",
+                           holder ? dt_show_bytes((uint64_t)dt_top_by_binaries(holder)).text : "");
+}
+
 static void memory(struct dt_summary *summary, struct dt_seen_node *node) {
     const struct dt_series *series = series_of(summary, node, "memory_total");
     struct dt_series_growth growth;
     int64_t in_part;
 
-    if (!series || !dt_series_grows(series, &growth) ||
+    if (!series || !dt_series_grows(series, summary->period.end, &growth) ||
         growth.per_s < dt_limits.growing_memory.per_s ||
         growth.to - growth.from < (int64_t)dt_limits.growing_memory.grown ||
         !dt_is_share(growth.to - growth.from, growth.from, dt_limits.growing_memory.share))
         return;
+    const struct dt_series *code = series_of(summary, node, "memory_code");
+    if (code && dt_is_share(dt_series_grown(code, &growth), growth.to - growth.from, HALF))
+        return;
     const struct part *part = part_of(summary, node, &growth, &in_part);
     if (part && is_explained(summary, node, part))
         return;
+    bool are_binaries = part && strcmp(part->counter, "memory_binary") == 0;
+    struct dt_actor *holder = are_binaries ? holder_of_binaries(summary, node) : NULL;
     g_autofree char *shown_node = of_node(summary, node);
-    dt_find(summary, DT_RULE_growing_memory, DT_MEDIUM, NULL,
-            "the memory%s grew by %s per second for %s, to %s%s%s%s%s%s", shown_node,
+    g_autofree char *shown_part = show_part(part, in_part, holder);
+    dt_find(summary, DT_RULE_growing_memory, DT_MEDIUM, holder,
+            "the memory%s grew by %s per second for %s, to %s%s", shown_node,
             dt_show_bytes((uint64_t)growth.per_s).text, dt_show_ns(growth.end - growth.begin).text,
-            dt_show_bytes((uint64_t)growth.to).text, part ? "; most of it is " : "",
-            part ? part->noun : "", part ? " (" : "",
-            part ? dt_show_bytes((uint64_t)in_part).text : "", part ? " more)" : "");
+            dt_show_bytes((uint64_t)growth.to).text, shown_part);
 }
 
 void dt_find_in_growth(struct dt_summary *summary) {

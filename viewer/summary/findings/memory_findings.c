@@ -65,11 +65,13 @@ static void growing(struct dt_summary *summary) {
 }
 
 /* The growth is not on its heap, which collections show to be small. */
-static bool grows_off_heap(const struct dt_actor *actor, struct dt_series_growth *growth) {
+static bool grows_off_heap(const struct dt_summary *summary, const struct dt_actor *actor,
+                           struct dt_series_growth *growth) {
     const struct dt_sampled *of = actor->activity->sampled;
 
-    return of && actor->activity->collections && !has_queue(actor) && actor->ended == DT_NO_VALUE &&
-           dt_series_grows(&of->memory, growth) &&
+    return of && actor->activity->collections &&
+           of->max_queue <= dt_limits.growing_off_heap.queue && actor->ended == DT_NO_VALUE &&
+           dt_series_grows(&of->memory, summary->period.end, growth) &&
            growth->to >= (int64_t)dt_limits.growing_off_heap.memory &&
            growth->per_s >= dt_limits.growing_off_heap.per_s &&
            actor->activity->heap_max * DT_BYTES_PER_WORD * 100 <
@@ -85,13 +87,13 @@ static void growing_off_heap(struct dt_summary *summary) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         struct dt_series_growth growth;
 
-        if (!grows_off_heap(actor, &growth))
+        if (!grows_off_heap(summary, actor, &growth))
             continue;
         left--;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_growing_off_heap, DT_MEDIUM, actor,
                 "%s: its memory grew by %s per second for %s, to %s, but its heap is at most %s: "
-                "monitors or links",
+                "the rest is outside of it, as monitors and links are",
                 name, dt_show_bytes((uint64_t)growth.per_s).text,
                 dt_show_ns(growth.end - growth.begin).text, dt_show_bytes((uint64_t)growth.to).text,
                 dt_show_bytes(actor->activity->heap_max * DT_BYTES_PER_WORD).text);
