@@ -13,7 +13,7 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener, suspended_first,
+    [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener, suspended_first,
      loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, ends_of_otp, parts_of_calls,
      chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted, timed_out,
      busy_without_deliveries].
@@ -67,6 +67,9 @@ cases() ->
                                 "while 4.0 callers waited on average; longest in total: <0.101.0> web_1 with "
                                 "{ensure_loaded,shop_metrics}",
       [identity(0, ?A, "code_server"), asked(4, 1200)]},
+     {lock_waits, medium, "<0.90.0> mnesia_locker: 1.7 processes waited for locks on average (inferred), and 0 of 20 "
+                          "requests made a transaction start again; most often <0.101.0> teller_1, for example with "
+                          "{write,{tid,1,<0.101.0>},{account,7}}", locks(4, 500, "granted")},
      {selective_receive, high, "<0.90.0> statsd searches its queue of 199034 messages for one message in "
                                "prim_inet:do_sendto/4 (4 of 4 samples), and ran for 80 % of the recording",
       [system(25), selective("prim_inet:do_sendto/4", "running")]},
@@ -192,6 +195,12 @@ cases() ->
                                                                           depth => 0}}] || N <- lists:seq(1, 50000)],
        out(50 * ?MS, ?A)]}].
 
+%% A lock that is refused again and again, without long waits.
+refused_locks(Config) ->
+    ?assertMatch([{medium, "<0.90.0> mnesia_locker: 0.0 processes waited for locks on average (inferred), and 20 of 20 "
+                           "requests made a transaction start again; " ++ _}],
+                 found(lock_waits, report(locks(4, 1, "{not_granted,{cyclic,shop@host}}"), Config))).
+
 %% Recordings that resemble a finding without being one.
 not_found(Config) ->
     [?assertEqual([], found(Rule, report(Events, Config)), Rule)
@@ -316,6 +325,10 @@ not_found(Config) ->
              {saturated_server, [identity(0, ?A, "code_server"), asked(2, 1200)]},
              %% Four callers wait for few calls.
              {saturated_server, [identity(0, ?A, "code_server"), asked(4, 40)]},
+             %% They wait for short.
+             {lock_waits, locks(4, 100, "granted")},
+             %% Few transactions start again.
+             {lock_waits, locks(3, 10, "{not_granted,{cyclic,shop@host}}")},
              %% It has as many messages, but OTP 26 does not search them; it works on each; it waits.
              {selective_receive, [system(26), selective("prim_inet:do_sendto/4", "running")]},
              {selective_receive, [system(25), selective("shop_db:handle/2", "running")]},
@@ -894,6 +907,17 @@ purged(Kills) ->
 purge(From, Until, Kills) ->
     [send(From, ?B, ?A, "{purge,month_report_mod,<0.91.0>,#Ref<0.0.0.1>}"),
      send(Until, ?A, ?B, lists:flatten(io_lib:format("{reply,purge,{true,~p},#Ref<0.0.0.1>}", [Kills])))].
+
+%% So many tellers ask for a lock every second; they get it so many milliseconds later.
+locks(Tellers, Ms, Reply) ->
+    Loop = fun(At, Type) -> {At, process_scheduled, #{pid => ?A, entry => "mnesia_locker:loop/1", type => Type}} end,
+    [identity(0, ?A, "mnesia_locker"),
+     [identity(0, pid(N), "teller_" ++ integer_to_list(N)) || N <- lists:seq(1, Tellers)],
+     [[Loop(At, "in"), Loop(At + 10, "out"), Loop(At + Ms * ?MS - 1, "in"),
+       [[send(At - N, pid(N), ?A, lists:concat(["{", pid(N), ",{write,{tid,1,", pid(N), "},{account,7}}}"])),
+         send(At + Ms * ?MS, ?A, pid(N), "{mnesia_locker,shop@host," ++ Reply ++ "}")] || N <- lists:seq(1, Tellers)],
+       Loop(At + Ms * ?MS + 1, "out")] || At <- [Second * ?S || Second <- lists:seq(1, 5)]],
+     in(1, ?B), out(6 * ?S, ?B)].
 
 system(Otp) ->
     {0, node_identity, #{node => "shop@host", prefix => "0", otp => integer_to_list(Otp), os_pid => 4711}}.

@@ -88,6 +88,7 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
     to->count += from->count;
     to->inferred += from->inferred;
     to->timeouts += from->timeouts;
+    to->refused += from->refused;
     to->downs += from->downs;
     if (!to->example)
         to->example = g_steal_pointer(&from->example);

@@ -19,6 +19,7 @@ struct dt_pair {
     struct dt_actor *only;      /* the only process summed in `from`; NULL: several */
     char *text, *example;
     uint64_t count, inferred, timeouts, downs;
+    uint64_t refused; /* lock requests of Mnesia that made the transaction start again */
     struct dt_quantiles took, queued, runnable, worked, deferred;
 };
 

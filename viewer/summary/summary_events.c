@@ -405,6 +405,7 @@ static void server_call(void *data, const struct dt_server_call *c) {
     row->count++;
     row->timeouts += c->outcome == DT_OUTCOME_TIMEOUT;
     row->downs += c->outcome == DT_OUTCOME_DOWN;
+    row->refused += g_str_has_prefix(c->reply, "{not_granted,");
     if (c->outcome == DT_OUTCOME_REPLY)
         took(row, c);
 }

@@ -1,4 +1,6 @@
 /* Calls of servers, and where messages go. */
+#include <string.h>
+
 #include "shared/amounts.h"
 #include "shared/arrays.h"
 #include "shared/texts.h"
@@ -8,7 +10,7 @@
 /* All calls of a server. */
 struct served {
     struct dt_actor *server;
-    uint64_t count, timeouts, downs;
+    uint64_t count, timeouts, downs, refused;
     struct dt_quantiles took, queued, runnable, worked, deferred;
     struct served *waits_for; /* another server, for whose replies it waits most of its work */
     bool holds_up;            /* another slow server waits for this one */
@@ -42,6 +44,7 @@ static GHashTable *served_by_server(const struct dt_summary *summary) {
         served->count += row->count;
         served->timeouts += row->timeouts;
         served->downs += row->downs;
+        served->refused += row->refused;
         dt_quantiles_merge(&served->took, &row->took);
         dt_quantiles_merge(&served->queued, &row->queued);
         dt_quantiles_merge(&served->runnable, &row->runnable);
@@ -132,19 +135,32 @@ static struct time_of_calls share_of(const struct served *served, const char *na
     };
 }
 
-/* The row of a server with the longest waits. */
-static const struct dt_pair *longest_row(const struct dt_summary *summary,
-                                         const struct served *served) {
+/* The row of a server with the largest sum. */
+static const struct dt_pair *largest_row(const struct dt_summary *summary,
+                                         const struct served *served,
+                                         uint64_t (*sum_of)(const struct dt_pair *)) {
     g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
-    const struct dt_pair *longest = NULL;
+    const struct dt_pair *largest = NULL;
 
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
 
-        if (row->to == served->server && (!longest || row->took.sum > longest->took.sum))
-            longest = row;
+        if (row->to == served->server && (!largest || sum_of(row) > sum_of(largest)))
+            largest = row;
     }
-    return longest;
+    return largest;
+}
+
+static uint64_t took(const struct dt_pair *row) {
+    return row->took.sum;
+}
+
+static uint64_t deferred(const struct dt_pair *row) {
+    return row->deferred.sum;
+}
+
+static uint64_t refused(const struct dt_pair *row) {
+    return row->refused;
 }
 
 static bool is_saturated(const struct dt_summary *summary, const struct served *served) {
@@ -163,7 +179,7 @@ static bool is_saturated(const struct dt_summary *summary, const struct served *
 static void put_causes(const struct dt_summary *summary, GString *text,
                        const struct served *served) {
     if (is_saturated(summary, served)) {
-        const struct dt_pair *row = longest_row(summary, served);
+        const struct dt_pair *row = largest_row(summary, served, took);
         g_autofree char *caller = dt_actor_show_where(row->only ? row->only : row->from);
 
         g_string_append_printf(text, "; longest in total: %s with %s", caller, row->example);
@@ -309,6 +325,38 @@ static void saturated(struct dt_summary *summary, GPtrArray *rows) {
     }
 }
 
+static bool is_locker(const struct dt_actor *server) {
+    const char *name = server->process ? server->process->name : server->name;
+
+    return name && strcmp(name, "mnesia_locker") == 0;
+}
+
+/* Mnesia's locker replies when the lock is free. Which transaction holds it is unknown. */
+static void lock_waits(struct dt_summary *summary, const GPtrArray *rows) {
+    int64_t recorded = dt_recorded(summary);
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct served *served = g_ptr_array_index(rows, i);
+        uint64_t waited = served->deferred.sum;
+        bool are_refused = served->refused >= dt_limits.lock_waits.refused &&
+                           dt_is_share((int64_t)served->refused, (int64_t)served->count,
+                                       dt_limits.lock_waits.share);
+
+        if (!is_locker(served->server) || recorded < dt_limits.lock_waits.recorded ||
+            (!are_refused && waited / dt_limits.lock_waits.waiting < (uint64_t)recorded))
+            continue;
+        const struct dt_pair *row = largest_row(summary, served, are_refused ? refused : deferred);
+        g_autofree char *name = dt_actor_show_where(served->server);
+        g_autofree char *caller = dt_actor_show_where(row->only ? row->only : row->from);
+        dt_find(summary, DT_RULE_lock_waits, DT_MEDIUM, served->server,
+                "%s: %.1f processes waited for locks on average (inferred), and %" PRIu64
+                " of %" PRIu64 " requests made a transaction start again; most often %s, for "
+                "example with %s",
+                name, (double)waited / (double)recorded, served->refused, served->count, caller,
+                row->example);
+    }
+}
+
 static void timed_out(struct dt_summary *summary, const struct served *served) {
     g_autofree char *name = dt_actor_show_where(served->server);
     g_autofree char *calls = dt_counted(served->count, "call");
@@ -371,5 +419,6 @@ void dt_find_in_messages(struct dt_summary *summary) {
     failures(summary, rows);
     slow_servers(summary, rows);
     saturated(summary, rows);
+    lock_waits(summary, rows);
     dead(summary);
 }
