@@ -14,8 +14,7 @@ enum { DT_SERIES_POINTS = 32 };
 struct dt_series {
     unsigned points;
     uint64_t per_point; /* samples from one point to the next; 0: no samples yet */
-    uint64_t in_last;   /* of these, those since the last point but one. The last point is the last
-                           sample */
+    uint64_t in_last;   /* samples in the last point, which has the last one */
     int64_t times[DT_SERIES_POINTS], values[DT_SERIES_POINTS];
 };
 
