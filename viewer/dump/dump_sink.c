@@ -211,6 +211,12 @@ static void sample(void *data, struct dt_process *process, const struct dt_proce
          TEXT(e, state));
 }
 
+static void wait(void *data, struct dt_process *process, struct dt_process *target,
+                 const struct dt_process_wait *e, int64_t now) {
+    LINE(data, now, "wait", PROCESS("process", process), PROCESS("target", target), TEXT(e, kind),
+         NUMBER("callers", e->callers));
+}
+
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t now) {
     LINE(data, now, "counter", NUMBER("node", node->number), WORD("name", name),

@@ -1,5 +1,11 @@
 #include "summary/activity.h"
 
+void dt_sampled_free(struct dt_sampled *sampled) {
+    if (sampled)
+        g_free(sampled->last_in);
+    g_free(sampled);
+}
+
 struct dt_activity *dt_activity_new(void) {
     struct dt_activity *activity = g_new0(struct dt_activity, 1);
 
@@ -10,7 +16,7 @@ struct dt_activity *dt_activity_new(void) {
 void dt_activity_free(struct dt_activity *activity) {
     if (activity->stack)
         g_array_free(activity->stack, true);
-    g_free(activity->sampled);
+    dt_sampled_free(activity->sampled);
     g_free(activity->heap);
     g_free(activity);
 }

@@ -10,11 +10,17 @@ struct dt_sampled {
     int64_t first, last;              /* times */
     uint64_t first_queue, last_queue; /* messages */
     uint64_t max_queue, max_memory;   /* bytes */
-    int64_t still_since;              /* has had messages and not run since then; DT_NO_VALUE */
-    int64_t longest_still;            /* ns */
-    uint64_t still_queue;             /* messages at the end of `longest_still` */
-    bool was_suspended;               /* at the end of `longest_still` */
+    int64_t still_since; /* begin of the time without progress, in which it was always or never
+                            suspended, and always or never had messages; DT_NO_VALUE: none */
+    uint64_t still_first_queue; /* messages at `still_since` */
+    uint64_t sent;              /* dt_activity.sent at the last sample */
+    int64_t longest_still;      /* ns, with messages or suspended */
+    uint64_t still_queue;       /* messages at the end of `longest_still` */
+    bool was_suspended;         /* at the end of `longest_still` */
+    char *last_in;              /* its function in the last sample, "" if unknown */
+    bool is_suspended;          /* in the last sample */
 };
+void dt_sampled_free(struct dt_sampled *sampled); /* NULL is allowed */
 
 struct dt_activity {
     bool is_traced; /* the trace has events of this process, so absent events did not happen */

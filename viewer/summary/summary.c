@@ -34,6 +34,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_names_init(&summary->counters);
     dt_requests_init(&summary->requests);
     dt_lives_init(&summary->lives);
+    dt_waits_init(&summary->stopped);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
     dt_list_init(&summary->others, false);
@@ -57,6 +58,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_names_free(&summary->counters);
     dt_requests_free(&summary->requests);
     dt_lives_free(&summary->lives);
+    dt_waits_free(&summary->stopped);
     dt_list_free(&summary->crashes);
     dt_unclear_free(&summary->unclear_exits);
     dt_list_free(&summary->log);

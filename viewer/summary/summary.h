@@ -10,7 +10,7 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests,
- *     life_counts
+ *     life_counts, waits
  *     activity, heap_growth                 what a process did
  *     load, quantiles                       time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -28,6 +28,7 @@
 #include "summary/pairs.h"
 #include "summary/requests.h"
 #include "summary/unclear_exits.h"
+#include "summary/waits.h"
 
 /* A gap with lost events. */
 struct dt_seen_lost {
@@ -63,6 +64,7 @@ struct dt_summary {
     struct dt_lives lives;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     struct dt_unclear_exits unclear_exits;
+    struct dt_waits stopped;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 

@@ -376,6 +376,8 @@ static void server_call(void *data, const struct dt_server_call *c) {
     row->downs += c->outcome == DT_OUTCOME_DOWN;
     if (c->outcome == DT_OUTCOME_REPLY)
         took(row, c);
+    if (c->outcome == DT_OUTCOME_UNKNOWN && c->caller->ended == DT_NO_VALUE)
+        dt_waits_called(&summary->stopped, caller, server);
 }
 
 /* -- Spans, counters, losses ------------------------------------------------------------ */
@@ -464,5 +466,6 @@ const struct dt_sink dt_summary_collector = {
     .instant = dt_summary_instant,
     .counter = counter,
     .sample = dt_summary_sample,
+    .wait = dt_summary_wait,
     .lost = lost,
 };

@@ -9,3 +9,4 @@ void dt_instants_event(struct node *node, const struct dt_recorded *event);
 void dt_instants_general(struct node *node, const struct dt_recorded *event);
 void dt_instants_counter(struct node *node, const struct dt_recorded *event);
 void dt_instants_sample(struct node *node, const struct dt_recorded *event);
+void dt_instants_wait(struct node *node, const struct dt_recorded *event);
