@@ -557,8 +557,8 @@ planted_waits(Config) ->
     Report = test_viewer:json(report, [{format, "json"}], [Folder]),
     Found = [unicode:characters_to_list(Text) || {_, Text} <- found(stuck_process, Report)],
     Expected = ["deadlock for .* prices waits for .* stock, which waits for .* prices; 5 callers wait",
-                " shop_db made no progress .* in prim_inet:recv0/3, waiting for a socket, with 2 messages in its queue; "
-                "behind it wait .* shop_front; 4 callers wait",
+                " shop_db made no progress .* in prim_inet:recv0/3, waiting for a socket, with 2 messages in its "
+                "queue; behind it wait .* shop_front; 4 callers wait",
                 " locker .*in timer:sleep/1 holds a lock of `global`: .*; behind it wait .* locked; 2 callers wait"],
     ?assertEqual(length(Expected), length(Found), Found),
     [?assertMatch({_, [_]}, {One, [Text || Text <- Found, re:run(Text, One) =/= nomatch]}, Found) || One <- Expected].
