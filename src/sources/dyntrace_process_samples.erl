@@ -1,5 +1,6 @@
 %% @private The source of `process_sample': the processes with the longest queues, the largest heaps and the most
-%% reductions, and those that are stuck: in a native function, or runnable without getting a scheduler.
+%% reductions, suspended ones, those that are stuck (in a native function, or runnable without getting a scheduler), and
+%% targets of waits. Also the source of `process_wait', which names these targets.
 %%
 %% The VM has no trace event for a growing queue. The lengths are read without signals: that does not wake the
 %% processes, and takes less than a microsecond each on an idle node. A sample reads only a part of the processes, so
@@ -8,17 +9,15 @@
 %%
 %% A process must itself answer a request for its memory and function. So only the reported processes are asked, and
 %% asked again only after they have run. A process that does not answer at once, because it is in a long NIF, is
-%% reported without its function.
+%% reported without its function. dyntrace_process_waits asks those that have stopped with messages in their queues.
 -module(dyntrace_process_samples).
 -behaviour(dyntrace_sampler).
 
 %% The callback of dyntrace_sampler
 -export([report/1]).
-%% The asking process
--export([asker/2]).
 
-%% How many leaders there are in each ranking, and how many stuck processes: more than the dirty I/O schedulers of a
-%% default node.
+%% How many leaders there are in each of the three rankings, how many suspended processes, and how many stuck ones: more
+%% than the dirty I/O schedulers of a default node.
 -define(LEADING, 10).
 -define(STILL, 20).
 
@@ -32,23 +31,24 @@
 %% The minimum time between two samples, even if the interval is shorter.
 -define(LEAST_MS, 900).
 
-%% How long a sample waits for answers, and how many askers may wait for a process that does not answer.
--define(ANSWERS_MS, 50).
--define(MAX_STUCK, 4).
-
 %% Items that are read without a signal, and items that the process answers.
 -define(READ, [message_queue_len, heap_size, reductions, status]).
--define(ASKED, [memory, current_function, message_queue_len, reductions]).
+-define(ASKED, [memory, current_function, message_queue_len, total_heap_size]).
+
+%% A waiting process that is woken, by a message that it does not take or by a request, uses up to nine reductions.
+-define(REDUCTIONS_TO_WAKE, 9).
 
 -record(seen, {queue, heap, reductions, status,
                %% Reductions since the previous sample, without our requests; 0 in the first sample.
                more = 0,
                %% The samples in a row in which it was running or runnable, without a reduction since the sample before.
                still = 0,
-               questions = 0 :: 0 | 1,
+               questions = 0 :: non_neg_integer(),
+               %% Has taken no message since the previous sample, as far as known.
+               is_still = false :: boolean(),
                %% Its last answer.
                answer = none :: none | {Memory :: non_neg_integer(), mfa(), Queue :: non_neg_integer(),
-                                        Reductions :: non_neg_integer()}}).
+                                        HeapWords :: non_neg_integer()}}).
 
 -type seen() :: #seen{}.
 
@@ -58,8 +58,8 @@
                   %% The leaders, and the processes of the last part, whose reductions can be compared in this sample.
                   watched = #{} :: #{pid() => seen()},
                   part = #{} :: #{pid() => seen()},
-                  %% Askers, and the process for which each one waits.
-                  stuck = [] :: [{Asker :: pid(), pid()}]}).
+                  asker = dyntrace_process_asker:new() :: dyntrace_process_asker:asker(),
+                  waits = dyntrace_process_waits:new() :: dyntrace_process_waits:waits()}).
 
 %% -- The callback ----------------------------------------------------------------------
 
@@ -73,17 +73,19 @@ report(State = #samples{at = At}) ->
     end.
 
 %% Leaves out the sampler itself.
-sample(State = #samples{rest = Rest, watched = Watched, part = Before, stuck = Stuck}) ->
+sample(State = #samples{rest = Rest, watched = Watched, part = Before, asker = Idle, waits = Waits}) ->
     Known = maps:merge(Before, Watched),
-    Again = read(maps:keys(Known), Known),
+    Awaited = dyntrace_process_waits:awaited(Waits),
+    Again = read(lists:usort(Awaited ++ maps:keys(Known)), Known),
     {Next, Left} = part(Rest),
-    Part = read([Pid || Pid <- Next, not is_map_key(Pid, Known), Pid =/= self()], #{}),
+    Part = read([Pid || Pid <- Next, not is_map_key(Pid, Again), Pid =/= self()], #{}),
     Seen = maps:merge(Part, Again),
-    {Leading, Waiting} = asked(leading(Seen),
-                               [Waits || Waits = {Asker, _} <- Stuck, is_process_alive(Asker)]),
+    {Leading, Asking} = asked(leading(Awaited, Seen), Idle),
     _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
+    {Asked, New, Asker} = dyntrace_process_waits:report(stopped(Leading), Waits, Asking),
     IsWhole = Rest =:= [] andalso Left =:= [],
-    State#samples{rest = Left, watched = Leading, part = watched_once(IsWhole, Part, Seen), stuck = Waiting}.
+    State#samples{rest = Left, watched = counted(Asked, Leading), asker = Asker, waits = New,
+                  part = counted(Asked, watched_once(IsWhole, Part, Seen))}.
 
 %% If one part contains all processes of the node, each sample compares all of them.
 watched_once(true, _, Seen) -> Seen;
@@ -126,9 +128,10 @@ seen([{_, Queue}, {_, Heap}, {_, Reductions}, {_, Status}], Before) ->
     Seen = #seen{queue = Queue, heap = Heap, reductions = Reductions, status = Status},
     case Before of
         none -> Seen;
-        #seen{reductions = Earlier, questions = Questions, answer = Answer} ->
+        #seen{reductions = Earlier, questions = Questions, answer = Answer, queue = Shorter} ->
             More = max(0, Reductions - Earlier - Questions),
-            Seen#seen{more = More, still = still(More, Status, Before), answer = Answer}
+            Seen#seen{more = More, still = still(More, Status, Before), answer = Answer,
+                      is_still = is_still(Status, More, Queue - Shorter)}
     end.
 
 still(0, Now, #seen{status = Earlier, still = Samples})
@@ -137,12 +140,20 @@ still(0, Now, #seen{status = Earlier, still = Samples})
 still(_, _, _) ->
     0.
 
+%% A process that runs a native function on a dirty scheduler is running, and uses no reductions.
+is_still(running, More, _) -> More =:= 0;
+is_still(Status, More, Added) when Status =:= waiting; Status =:= suspended ->
+    Added >= 0 andalso More =< ?REDUCTIONS_TO_WAKE * (Added + 1);
+is_still(_, _, _) -> false.
+
 %% -- Leading ---------------------------------------------------------------------------
 
-leading(Seen) ->
+leading(Awaited, Seen) ->
     List = maps:to_list(Seen),
+    Suspended = lists:sublist([Pid || {Pid, #seen{status = suspended}} <- List], ?LEADING),
     Rankings = [{#seen.queue, ?LEADING}, {#seen.heap, ?LEADING}, {#seen.more, ?LEADING}, {#seen.still, ?STILL}],
-    maps:with(lists:usort(lists:append([most(Field, Count, List) || {Field, Count} <- Rankings])), Seen).
+    Most = lists:append([most(Field, Count, List) || {Field, Count} <- Rankings]),
+    maps:with(lists:usort(Awaited ++ Suspended ++ Most), Seen).
 
 most(Field, Count, List) ->
     Sorted = lists:reverse(lists:keysort(1, [{element(Field, Seen), Pid} || {Pid, Seen} <- List,
@@ -151,49 +162,34 @@ most(Field, Count, List) ->
 
 %% -- Asking ----------------------------------------------------------------------------
 
-%% Adds the answers that arrive in time. One process asks all in turn. If a process does not answer, the asker
-%% continues to wait for it, and that process is not asked again until it has answered.
-asked(Leading, Stuck) ->
-    case [Pid || {Pid, Seen} <- maps:to_list(Leading), has_run(Seen), not lists:keymember(Pid, 2, Stuck)] of
-        [] ->
-            {Leading, Stuck};
-        Pids ->
-            Asker = spawn_link(?MODULE, asker, [self(), Pids]),
-            Timer = erlang:start_timer(?ANSWERS_MS, self(), Asker),
-            {Answered, Left} = answered(Pids, Asker, Timer, Leading),
-            {Answered, bounded([{Asker, Pid} || Pid <- lists:sublist(Left, 1)] ++ Stuck)}
-    end.
+%% Adds the answers that arrive in time.
+asked(Leading, Asker) ->
+    {Answers, New} = dyntrace_process_asker:ask([Pid || {Pid, Seen} <- maps:to_list(Leading), has_run(Seen)], ?ASKED,
+                                                Asker),
+    {maps:fold(fun answered/3, Leading, Answers), New}.
 
-bounded(Stuck) when length(Stuck) =< ?MAX_STUCK ->
-    Stuck;
-bounded(Stuck) ->
-    {Asker, _} = lists:last(Stuck),
-    true = unlink(Asker),
-    true = exit(Asker, kill),
-    lists:droplast(Stuck).
-
-%% A request costs one reduction.
-has_run(#seen{queue = Queue, reductions = Reductions, answer = {_, _, Queue, Then}}) -> Reductions > Then + 1;
+%% Whether it may have run since its last answer.
+has_run(#seen{queue = Queue, more = 0, answer = {_, _, Queue, _}}) -> false;
 has_run(_) -> true.
 
-%% A sensitive process makes no trace events.
--spec asker(pid(), [pid()]) -> ok.
-asker(To, Pids) ->
-    _ = process_flag(sensitive, true),
-    lists:foreach(fun(Pid) -> To ! {answer, self(), process_info(Pid, ?ASKED)} end, Pids).
+answered(Pid, undefined, Leading) ->
+    maps:remove(Pid, Leading);
+%% A request costs one reduction.
+answered(Pid, Values, Leading) ->
+    #{Pid := Seen} = Leading,
+    Leading#{Pid := Seen#seen{answer = list_to_tuple(Values), questions = 1}}.
 
-%% Also returns the processes that have not answered. The sampler ignores late answers.
-answered([], _, Timer, Leading) ->
-    _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
-    {Leading, []};
-answered([Pid | Pids], Asker, Timer, Leading) ->
-    receive
-        {answer, Asker, undefined} ->
-            answered(Pids, Asker, Timer, maps:remove(Pid, Leading));
-        {answer, Asker, Values} ->
-            Answer = list_to_tuple([Value || {_, Value} <- Values]),
-            #{Pid := Seen} = Leading,
-            answered(Pids, Asker, Timer, Leading#{Pid := Seen#seen{answer = Answer, questions = 1}});
-        {timeout, Timer, Asker} ->
-            {Leading, [Pid | Pids]}
-    end.
+%% -- Processes that have stopped ----------------------------------------------------------
+
+%% Those whose function is known, with that function.
+stopped(Leading) ->
+    maps:from_list([{Pid, #{function => Function, queue => Queue, more => More, is_still => IsStill,
+                            is_suspended => Status =:= suspended,
+                            other_memory => dyntrace_process_waits:other_memory(Memory, Words, Length)}}
+                    || {Pid, #seen{queue = Queue, more = More, status = Status, is_still = IsStill,
+                                   answer = {Memory, Function, Length, Words}}} <- maps:to_list(Leading)]).
+
+%% Adds the requests of dyntrace_process_waits.
+counted(Asked, Seen) ->
+    maps:map(fun(Pid, Of = #seen{questions = Before}) -> Of#seen{questions = Before + maps:get(Pid, Asked, 0)} end,
+             Seen).

@@ -44,7 +44,8 @@ switch_on(Name, Enabled, Config) ->
 
 %% The modules that they call.
 used() ->
-    [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, erpc, inet].
+    [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, dyntrace_process_asker,
+     dyntrace_process_waits, erpc, inet].
 
 %% Also removes what a killed worker has left.
 -spec new() -> sources().

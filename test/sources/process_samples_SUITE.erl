@@ -11,7 +11,8 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [long_queue, large_heap, busy, suspended, in_native_function, of_many, no_signal_without_need, lttng].
+    [long_queue, large_heap, busy, suspended, in_native_function, of_many, no_signal_without_need, waits, no_waits,
+     lttng].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -72,7 +73,8 @@ of_many(Config) ->
     Pid = call(Config, fun() -> with_queue(500) end),
     sampled(Pid, #{queue => 500, state => <<"waiting">>, reductions => 0}, Config).
 
-%% Of processes that do not run, those that are reported are asked once, others never. A request costs one reduction.
+%% Of processes that do not run, those that are reported are asked once, and once more for their monitors if they have
+%% messages; others never. A request costs one reduction.
 no_signal_without_need(Config) ->
     Pids = call(Config, fun() -> [made(fun() -> nothing end) || _ <- lists:seq(1, 100)] end),
     Led = call(Config, fun() -> with_queue(1000) end),
@@ -80,9 +82,54 @@ no_signal_without_need(Config) ->
     sampled(Led, #{queue => 1000}, Config),
     After = call(Config, fun() -> [reductions(Pid) || Pid <- [Led | Pids]] end),
     [OfLed | Others] = lists:zipwith(fun(A, B) -> B - A end, Before, After),
-    %% The other request is the test's own.
-    ?assertEqual(2, OfLed),
+    %% The third request is the test's own.
+    ?assertEqual(3, OfLed),
     ?assert(length([Pid || Pid <- Others, Pid > 0]) =< 20, Others).
+
+%% Front calls the holder of a socket, which has messages, and is called itself.
+waits(Config) ->
+    Pids = [Front, Holder | _] =
+        call(Config, fun() ->
+                             Holder = spawn(fun() ->
+                                                    {ok, Listener} = gen_tcp:listen(0, [{active, false}]),
+                                                    {ok, Port} = inet:port(Listener),
+                                                    {ok, Socket} = gen_tcp:connect("localhost", Port,
+                                                                                   [{active, false}]),
+                                                    gen_tcp:recv(Socket, 0)
+                                            end),
+                             Front = caller(Holder, sleep),
+                             [Front, Holder | [caller(Front, sleep) || _ <- lists:seq(1, 3)]]
+                     end),
+    Text = fun(Pid) -> call(Config, fun() -> test_cases:text(Pid) end) end,
+    start([{interval, 10}], Config),
+    Consumer = attach([process_wait], Config),
+    Waits = fun(Pid) -> [Wait || {process_wait, Wait = #{pid := Of}} <- test_bpftrace:events(Consumer),
+                                 Of =:= Pid] end,
+    ok = test_wait:until("both wait", fun() -> Waits(Text(Holder)) =/= [] andalso Waits(Text(Front)) =/= [] end),
+    ?assertMatch(#{kind := <<"call">>, callers := 3}, lists:last(Waits(Text(Front)))),
+    ?assertEqual(Text(Holder), maps:get(target, lists:last(Waits(Text(Front))))),
+    ?assertMatch(#{kind := <<"socket">>, target := <<>>, callers := 1},
+                 lists:last(Waits(Text(Holder)))),
+    _ = test_bpftrace:stop(Consumer),
+    call(Config, fun() -> [true = exit(Pid, kill) || Pid <- Pids] end).
+
+%% It has messages, and another process monitors it and calls a third one. Neither is called by a process that waits.
+no_waits(Config) ->
+    {Pid, Idle} = call(Config, fun() ->
+                                       Idle = spawn(fun sleep/0),
+                                       Pid = with_queue(50),
+                                       _ = spawn(fun() ->
+                                                         monitor(process, Pid),
+                                                         gen_server:call(Idle, x, infinity)
+                                                 end),
+                                       {test_cases:text(Pid), test_cases:text(Idle)}
+                               end),
+    start([{interval, 10}], Config),
+    Consumer = attach([?PROBE, process_wait], Config),
+    Samples = fun() -> [Of || {?PROBE, #{pid := Of}} <- test_bpftrace:events(Consumer), Of =:= Pid] end,
+    ok = test_wait:until("four samples", fun() -> length(Samples()) >= 4 end),
+    ?assertEqual([], [Wait || {process_wait, Wait = #{pid := Of}} <- test_bpftrace:stop(Consumer),
+                              lists:member(Of, [Pid, Idle])]).
 
 lttng(Config) ->
     _ = test_require:tool(test_lttng:missing(), Config),
@@ -123,6 +170,12 @@ sampled(Pid, Expected, Config) ->
 with_queue(Length) ->
     Pid = spawn(fun sleep/0),
     [Pid ! N || N <- lists:seq(1, Length)],
+    Pid.
+
+%% A process that calls Server, and has a message of its own.
+caller(Server, Message) ->
+    Pid = spawn(fun() -> gen_server:call(Server, x, infinity) end),
+    Pid ! Message,
     Pid.
 
 %% A process that has made something, keeps it, and has stopped running.

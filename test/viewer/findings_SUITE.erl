@@ -6,6 +6,7 @@
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 -define(C, "<0.92.0>").
+-define(D, "<0.93.0>").
 -define(MS, 1000000).
 -define(S, 1000000000).
 
@@ -13,10 +14,10 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener, suspended_first,
-     loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, ends_of_otp, parts_of_calls,
-     chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted, timed_out,
-     busy_without_deliveries].
+    [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener,
+     suspended_first, stuck, not_stuck, loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first,
+     ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted,
+     planted_waits, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -77,7 +78,8 @@ cases() ->
                            "(56.1 MB of memory)",
       [identity(0, ?A, "shop_db") | [sample(N * ?S, ?A, 100 + 310 * N, 56120448, 1000, "waiting")
                                      || N <- lists:seq(0, 4)]]},
-     {stopped_process, high, "<0.90.0> shop_db has not run for 9.00 s (suspended), with 1 message in its queue",
+     {stuck_process, high, "<0.90.0> shop_db made no progress for 9.00 s (suspended) in a:b/1, with 1 message in its "
+                           "queue",
       [identity(0, ?A, "shop_db") | [sample(N * ?S, ?A, 1, 2600, 0, "suspended") || N <- lists:seq(0, 9)]]},
      {long_queue, high, "<0.90.0> shop_db: 91293 messages in its queue",
       [identity(0, ?A, "shop_db"), sample(?S, ?A, 91293, 2600, 1000, "running")]},
@@ -317,10 +319,10 @@ not_found(Config) ->
              {growing_queue, suspended()},
              {long_wait, suspended()},
              %% A few messages that are never received; and a process that works.
-             {stopped_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
-             {stopped_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
+             {stuck_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
+             {stuck_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
              %% It happens to be suspended briefly at each sample.
-             {stopped_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
+             {stuck_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
              %% Its calls keep it as busy, but hardly a caller waits for another one.
              {saturated_server, [identity(0, ?A, "code_server"), asked(2, 1200)]},
              %% Four callers wait for few calls.
@@ -372,9 +374,79 @@ frequent_error(Config) ->
 %% While the process is suspended, the VM moves messages to its queue, which uses reductions.
 suspended_first(Config) ->
     Report = report(suspended(), Config),
-    ?assertMatch([#{<<"rule">> := <<"stopped_process">>}], severe(Report)),
-    ?assertEqual([{high, "<0.90.0> has not run for 9.00 s (suspended), with 9010 messages in its queue"}],
-                 found(stopped_process, Report)).
+    ?assertMatch([#{<<"rule">> := <<"stuck_process">>}], severe(Report)),
+    ?assertEqual([{high, "<0.90.0> made no progress for 9.00 s (suspended) in a:b/1, with 9010 messages in its queue"}],
+                 found(stuck_process, Report)).
+
+%% The last process of a chain is the cause. In a circle, each one is.
+stuck(Config) ->
+    Found = fun(Events) -> found(stuck_process, report([identity(0, ?A, "shop_db"), identity(0, ?B, "shop_front"),
+                                                        identity(0, ?C, "shop_web"), send(0, ?D, ?D, "m"),
+                                                        Events], Config)) end,
+    Front = stopped(?B, "gen:do_call/4", [1, 1, 1, 1], {"call", ?A, 2}),
+    Circle = [stopped(?A, "gen:do_call/4", [6, 6, 6, 6], {"call", ?B, 6}), Front],
+    ?assertEqual([{high, "deadlock for 3.00 s (since before the recording): <0.90.0> shop_db waits for <0.91.0> "
+                         "shop_front, which waits for <0.90.0> shop_db; 6 callers wait"}], Found(Circle)),
+    ?assertEqual([{high, "deadlock for 3.00 s (since before the recording): <0.90.0> shop_db waits for <0.91.0> "
+                         "shop_front, which waits for <0.90.0> shop_db; behind it wait <0.92.0> shop_web; "
+                         "5 callers wait"}],
+                 Found([Circle, stopped(?C, "gen:do_call/4", [1, 1, 1, 1], {"call", ?A, 0})])),
+    %% It waits for itself, by way of a hostile recording; and a circle that does not include the first process.
+    ?assertMatch([{medium, "<0.91.0> shop_front made no progress for 3.00 s (since" ++ _}],
+                 Found([stopped(?B, "gen:do_call/4", [1, 1, 1, 1], {"call", ?B, 2})])),
+    Socket = stopped(?A, "prim_inet:recv0/3", [0, 0, 0, 0], {"socket", "", 1}),
+    ?assertEqual([{high, "<0.90.0> shop_db made no progress for 3.00 s in prim_inet:recv0/3, waiting for a socket; "
+                         "behind it wait <0.91.0> shop_front, <0.92.0> shop_web; 4 callers wait"}],
+                 Found([Socket, Front, stopped(?C, "gen:do_call/4", [3, 3, 3, 3], {"call", ?B, 3})])),
+    %% Of several processes that it monitors, a recorded call shows which one it waits for.
+    ?assertEqual([{high, "<0.90.0> shop_db made no progress for 3.00 s in prim_inet:recv0/3, waiting for a socket; "
+                         "behind it wait <0.91.0> shop_front; 3 callers wait"}],
+                 Found([Socket, request(1, ?B, 7), stopped(?B, "gen:do_call/4", [1, 1, 1, 1], {"call", "", 2})])),
+    %% The server may reply later. A remote server has no samples.
+    ?assertEqual([{medium, "<0.91.0> shop_front made no progress for 3.00 s (since before the recording) in "
+                           "gen:do_call/4, waiting for a reply of <0.90.0> shop_db, with 1 message in its queue; 2 "
+                           "callers wait"}],
+                 Found([Front, stopped(?A, "gen_server:loop/7", [0, 0, 0, 0], {"", "", 1})])),
+    ?assertMatch([{medium, "<0.91.0> shop_front made no progress for 3.00 s (since before the recording) in "
+                           "gen:do_call/4, waiting for a reply of {db,other@host}, with 1 message in its queue; 2 "
+                           "callers wait"}],
+                 Found([stopped(?B, "gen:do_call/4", [1, 1, 1, 1], {"call", "{db,other@host}", 2})])),
+    %% No caller is known, but the queue grows, and each message wakes the process.
+    ?assertMatch([{medium, "<0.90.0> shop_db" ++ _}],
+                 Found([[sample(N * ?S, ?A, 1 + N, 0, min(N, 1) * 9, "waiting", "prim_inet:recv0/3")
+                         || N <- lists:seq(0, 3)] | waits(?A, {"socket", "", 0})])),
+    %% It tries to get the lock now and then; its holder works.
+    ?assertEqual([{high, "<0.90.0> shop_db holds a lock of `global`: others have waited for it for 3.00 s; behind it "
+                         "wait <0.91.0> shop_front; 2 callers wait"}],
+                 Found([[sample(N * ?S, ?B, 2, 0, 500, "waiting", "global:random_sleep/1") || N <- lists:seq(0, 4)],
+                        waits(?B, {"lock", ?A, 2}), waits(4, ?B, {"lock", ?A, 2})])),
+    ?assertEqual([{medium, "<0.90.0> shop_db and 2 more made no progress for 3.00 s (suspended) in a:b/1"}],
+                 Found([sample(N * ?S, Pid, 0, 0, 0, "suspended") || N <- lists:seq(0, 3), Pid <- [?A, ?B, ?C]])).
+
+%% Healthy processes that resemble stuck ones.
+not_stuck(Config) ->
+    [?assertEqual({N, []}, {N, found(stuck_process, report([in(0, ?D), out(1, ?D), Events], Config))})
+     || {N, Events} <- lists:enumerate(
+            [%% A long call that ends.
+             [stopped(?A, "gen:do_call/4", [2, 2, 2, 2], {"call", ?B, 2}), sample(4 * ?S, ?A, 0, 0, 900, "waiting")],
+             %% The same at the end of a longer recording, whose samples no longer show the process.
+             [stopped(?A, "gen:do_call/4", [2, 2, 2, 2], {"call", ?B, 2}), in(8 * ?S, ?D)],
+             %% Messages that it does not receive, without callers.
+             stopped(?A, "shop:loop/1", [3, 3, 3, 3], {"", "", 0}),
+             stopped(?A, "gen:do_call/4", [3, 3, 3, 3], {"call", ?B, 0}),
+             stopped(?A, "prim_inet:recv0/3", [1, 1, 1, 1], {"socket", "", 0}),
+             %% A server that replies later.
+             stopped(?A, "gen_server:loop/7", [0, 0, 0, 0], {"", "", 200}),
+             %% It takes messages, as fast as they come, and sends requests.
+             [[sample(N * ?S, ?A, 1 + 20 * N, 0, 150, "waiting", "gen:do_call/4"), send(N * ?S + 1, ?A, ?B, "m")]
+              || N <- lists:seq(0, 4)] ++ waits(?A, {"call", ?B, 5}),
+             %% Its queue gets shorter.
+             stopped(?A, "gen:do_call/4", [9, 7, 5, 3], {"call", ?B, 3}),
+             %% It is idle, and has got its first message just now.
+             stopped(?A, "gen:do_call/4", [0, 0, 1, 1], {"call", ?B, 1}),
+             %% The lock goes from one to the other.
+             [[sample(N * ?S, ?B, 2, 0, 500, "waiting", "global:random_sleep/1") || N <- lists:seq(0, 4)]
+              | [waits(N, ?B, {"lock", pid(N), 2}) || N <- lists:seq(1, 4)]]])].
 
 %% No event reports that an accepted socket was opened; the message to the accepting process does. Some sockets are
 %% asked for their addresses while they are open.
@@ -684,7 +756,7 @@ planted(Config) ->
     Report = test_viewer:json(report, [{format, "json"}], [Folder]),
     [?assertMatch([Name], [Found || #{<<"rule">> := Of, <<"process">> := #{<<"name">> := Found}}
                                         <- maps:get(<<"findings">>, Report), Of =:= Rule], Rule)
-     || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stopped_process">>, <<"stuck">>},
+     || {Rule, Name} <- [{<<"growing_queue">>, <<"slow">>}, {<<"stuck_process">>, <<"stuck">>},
                          {<<"large_process">>, <<"fat">>}, {<<"process_limit">>, <<"leaky">>},
                          {<<"growing_table">>, <<"cache">>}]],
     ?assertMatch([#{<<"text">> := <<"flaky restarted ", _/binary>>}],
@@ -711,6 +783,67 @@ plant() ->
     ok = send(Slow, 80),
     [exit(Pid, kill) || Pid <- [Keeper, Slow, Stuck, Fat]],
     ok.
+
+%% Processes that wait for others, by their names, beside healthy ones.
+planted_waits(Config) ->
+    Folder = folder("planted_waits", Config),
+    ok = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun plant_waits/0) end),
+    Report = test_viewer:json(report, [{format, "json"}], [Folder]),
+    Found = [unicode:characters_to_list(Text) || {_, Text} <- found(stuck_process, Report)],
+    Expected = ["deadlock for .* prices waits for .* stock, which waits for .* prices; 5 callers wait",
+                " shop_db made no progress .* in prim_inet:recv0/3, waiting for a socket, with 2 messages in its "
+                "queue; behind it wait .* shop_front; 4 callers wait",
+                " locker .*in timer:sleep/1 holds a lock of `global`: .*; behind it wait .* locked; 2 callers wait"],
+    ?assertEqual(length(Expected), length(Found), Found),
+    [?assertMatch({_, [_]}, {One, [Text || Text <- Found, re:run(Text, One) =/= nomatch]}, Found) || One <- Expected].
+
+%% Runs on the node for eight seconds.
+plant_waits() ->
+    Call = fun(Server) -> fun() -> gen_server:call(Server, get, infinity) end end,
+    Serve = fun(Name, Fun) -> named(Name, fun() -> serve(Fun) end) end,
+    Callers = fun(Server, N) -> [spawn(Call(Server)) || _ <- lists:seq(1, N)] end,
+    Self = self(),
+    _ = spawn(fun() ->
+                      {ok, Socket} = gen_tcp:listen(0, [{active, false}]),
+                      Self ! inet:port(Socket),
+                      timer:sleep(infinity)
+              end),
+    Port = receive {ok, Opened} -> Opened end,
+    {ok, Listener} = gen_tcp:listen(0, [{active, false}]),
+    Silent = fun() ->
+                     {ok, Socket} = gen_tcp:connect("127.0.0.1", Port, [{active, false}]),
+                     gen_tcp:recv(Socket, 0)
+             end,
+    Lock = fun() -> global:set_lock({shop, self()}) end,
+    _ = [Serve(prices, Call(stock)), Serve(stock, Call(prices)), Serve(shop_db, Silent),
+         Serve(shop_front, Call(shop_db)), named(locker, fun() -> Lock(), timer:sleep(infinity) end)],
+    [Name ! work || Name <- [prices, stock]],
+    [spawn(Call(shop_db)) || _ <- [1, 2]],
+    timer:sleep(200),
+    _ = Serve(locked, Lock),
+    Acceptor = named(acceptor, fun() -> gen_tcp:accept(Listener) end),
+    _ = named(pool, fun() -> receive never -> ok end end),
+    Healthy = [named(connection, Silent),
+               named(source, fun Take() -> receive _ -> Take() end end),
+               named(consumer, Call(source)),
+               named(manager, fun() -> monitor(process, pool), (Call(source))() end),
+               Serve(report, fun() -> timer:sleep(2500) end)],
+    %% Samples have ten processes with messages: those of the faults, and these.
+    [Pid ! stray || Pid <- Healthy],
+    _ = [Callers(Server, N) || {Server, N} <- [{prices, 5}, {shop_front, 2}, {locked, 2}, {report, 2}]],
+    timer:sleep(8000),
+    %% The listener ends with this process: the VM then has no message for the acceptor, and no term for the tracer.
+    exit(Acceptor, kill),
+    ok.
+
+%% Does the same for each message, and then replies.
+serve(Fun) ->
+    receive
+        {'$gen_call', From, _} -> Fun(), gen_server:reply(From, ok);
+        work -> Fun();
+        _ -> ok
+    end,
+    serve(Fun).
 
 named(Name, Fun) ->
     Pid = spawn(Fun),
@@ -795,8 +928,20 @@ idle(Count, Memory, Reductions) ->
 down(Node, Type, Reason) -> {10, node_down, #{node => Node, type => Type, reason => Reason}}.
 
 sample(At, Pid, Queue, Memory, Reductions, State) ->
-    {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => "a:b/1",
+    sample(At, Pid, Queue, Memory, Reductions, State, "a:b/1").
+sample(At, Pid, Queue, Memory, Reductions, State, In) ->
+    {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => In,
                            state => State}}.
+
+%% A process without a reduction, which has these messages in one sample per second.
+stopped(Pid, In, Queues, Wait) ->
+    [[sample(N * ?S, Pid, Queue, 0, 0, "waiting", In) || {N, Queue} <- lists:enumerate(0, Queues)]
+     | waits(Pid, Wait)].
+
+waits(Pid, Wait) ->
+    [waits(N, Pid, Wait) || N <- lists:seq(1, 3)].
+waits(N, Pid, {Kind, Target, Callers}) ->
+    {N * ?S, process_wait, #{pid => Pid, kind => Kind, target => Target, callers => Callers}}.
 
 %% A process that receives 1,000 messages per second while suspended, and moves them to its queue on request.
 suspended() ->

@@ -218,6 +218,12 @@ static void table(void *data, struct dt_process *owner, const struct dt_table_sa
          WORD("name", e->name), NUMBER("memory", e->memory), NUMBER("objects", e->objects));
 }
 
+static void wait(void *data, struct dt_process *process, struct dt_process *target,
+                 const struct dt_process_wait *e, int64_t now) {
+    LINE(data, now, "wait", PROCESS("process", process), PROCESS("target", target), TEXT(e, kind),
+         NUMBER("callers", e->callers));
+}
+
 static void counter(void *data, struct dt_node *node, const char *name, const char *unit,
                     int64_t value, int64_t now) {
     LINE(data, now, "counter", NUMBER("node", node->number), WORD("name", name),

@@ -120,6 +120,7 @@ static const struct handling {
     [DT_process_scheduled] = {dt_scheduling_event, VM},
     [DT_port_scheduled] = {dt_scheduling_event, VM},
     [DT_process_sample] = {sample, OTHERS},
+    [DT_process_wait] = {dt_instants_wait, OTHERS},
     [DT_gc_minor_start] = {dt_scheduling_event, VM},
     [DT_gc_minor_end] = {dt_scheduling_event, VM},
     [DT_gc_major_start] = {dt_scheduling_event, VM},

@@ -1,13 +1,6 @@
 #include "summary/activity.h"
 
-struct dt_activity *dt_activity_new(void) {
-    struct dt_activity *activity = g_new0(struct dt_activity, 1);
-
-    activity->longest_wait_at = DT_NO_VALUE;
-    return activity;
-}
-
-static void free_sampled(struct dt_sampled *sampled) {
+void dt_sampled_free(struct dt_sampled *sampled) {
     if (!sampled)
         return;
     if (sampled->walk) {
@@ -15,15 +8,23 @@ static void free_sampled(struct dt_sampled *sampled) {
         g_free(sampled->walk->longest_in);
         g_free(sampled->walk);
     }
+    g_free(sampled->last_in);
     g_free(sampled->entry);
     g_free(sampled->native);
     g_free(sampled);
 }
 
+struct dt_activity *dt_activity_new(void) {
+    struct dt_activity *activity = g_new0(struct dt_activity, 1);
+
+    activity->longest_wait_at = DT_NO_VALUE;
+    return activity;
+}
+
 void dt_activity_free(struct dt_activity *activity) {
     if (activity->stack)
         g_array_free(activity->stack, true);
-    free_sampled(activity->sampled);
+    dt_sampled_free(activity->sampled);
     g_free(activity->heap);
     g_free(activity);
 }

@@ -10,6 +10,10 @@
    and another one per about 200 messages. Handling a message takes at least one each. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
 
+/* A process that waits for a certain message uses at most as many for each other message, and for a
+   request for its data. */
+enum { REDUCTIONS_TO_WAKE = 9 };
+
 static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
     uint64_t more = sample->queue > queue_before ? sample->queue - queue_before : 0;
 
@@ -17,27 +21,60 @@ static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_
            sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
 }
 
-/* A process does not run if samples see no reductions; its first sample never sees any. A process
-   in a state other than these runs or is runnable, so it is not stopped. */
-static bool is_still(const struct dt_process_sample *sample, uint64_t queue_before) {
-    return sample->queue > 0 &&
-           ((sample->reductions == 0 && strcmp(sample->state, "waiting") == 0) ||
-            is_suspended(sample, queue_before));
+/* Whether the messages that it got only woke it. A process that handles some of them, as slowly as
+   they come, uses as many reductions, but sends requests or replies. */
+static bool is_only_woken(const struct dt_actor *actor, const struct dt_process_sample *sample,
+                          uint64_t queue_before) {
+    const struct dt_activity *activity = actor->activity;
+    bool has_sends = actor->node && dt_is_recorded(actor->node->recorded, DT_RECORDED_SENDS);
+
+    return has_sends && activity->sent == activity->sampled->sent &&
+           strcmp(activity->sampled->last_in, sample->entry) == 0 &&
+           (sample->reductions - 1) / REDUCTIONS_TO_WAKE <= sample->queue - queue_before;
 }
 
-static void note_still(struct dt_sampled *of, const struct dt_process_sample *sample,
+/* It tries again and again to get a lock. */
+static bool waits_for_lock(const struct dt_process_sample *sample) {
+    return g_str_has_prefix(sample->entry, "global:random_sleep/");
+}
+
+/* A process does not run if samples see no reductions; its first sample never sees any. One that is
+   `running` in a function for files waits for the system. A process in a state other than these
+   runs or is runnable, so it is not stopped. */
+static bool is_still(const struct dt_actor *actor, const struct dt_process_sample *sample,
+                     uint64_t queue_before) {
+    if (sample->queue < queue_before)
+        return false;
+    if (strcmp(sample->state, "running") == 0)
+        return sample->reductions == 0 && g_str_has_prefix(sample->entry, "prim_file:");
+    if (strcmp(sample->state, "waiting") != 0)
+        return is_suspended(sample, queue_before);
+    return sample->reductions == 0 || waits_for_lock(sample) ||
+           is_only_woken(actor, sample, queue_before);
+}
+
+static void note_still(struct dt_actor *actor, const struct dt_process_sample *sample,
                        uint64_t queue_before, int64_t time) {
-    if (!is_still(sample, queue_before)) {
+    struct dt_sampled *of = actor->activity->sampled;
+    bool suspended = strcmp(sample->state, "suspended") == 0;
+    /* An idle process waits for its first message. */
+    bool is_new =
+        suspended != of->is_suspended || (!suspended && queue_before == 0 && sample->queue > 0);
+
+    of->is_suspended = suspended;
+    if (!is_still(actor, sample, queue_before)) {
         of->still_since = DT_NO_VALUE;
         return;
     }
-    if (of->still_since == DT_NO_VALUE)
+    if (of->still_since == DT_NO_VALUE || is_new) {
         of->still_since = time;
-    if (time - of->still_since < of->longest_still)
+        of->still_first_queue = sample->queue;
+    }
+    if ((sample->queue == 0 && !suspended) || time - of->still_since < of->longest_still)
         return;
     of->longest_still = time - of->still_since;
     of->still_queue = sample->queue;
-    of->was_suspended = strcmp(sample->state, "suspended") == 0;
+    of->was_suspended = suspended;
 }
 
 static struct dt_walk *has_walk(struct dt_sampled *of) {
@@ -98,10 +135,11 @@ void dt_summary_sample(void *data, struct dt_process *process,
                                                         .first_queue = sample->queue,
                                                         .still_since = DT_NO_VALUE,
                                                         .running_since = DT_NO_VALUE,
-                                                        .runnable_since = DT_NO_VALUE};
+                                                        .runnable_since = DT_NO_VALUE,
+                                                        .last_in = g_strdup("")};
     }
     struct dt_sampled *of = actor->activity->sampled;
-    note_still(of, sample, of->count ? of->last_queue : sample->queue, time);
+    note_still(actor, sample, of->count ? of->last_queue : sample->queue, time);
     note_walk(of, sample);
     note_stuck(of, sample, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
@@ -110,10 +148,21 @@ void dt_summary_sample(void *data, struct dt_process *process,
     of->last_queue = sample->queue;
     of->max_queue = MAX(of->max_queue, sample->queue);
     of->max_memory = MAX(of->max_memory, sample->memory);
+    of->sent = actor->activity->sent;
+    dt_set(&of->last_in, sample->entry);
     of->reductions += MIN(sample->reductions, UINT64_MAX - of->reductions);
     /* A process that has not answered is sampled without its function and most of its memory. */
     if (!*sample->entry)
         return;
     dt_set(&of->entry, sample->entry);
     dt_series_add(&of->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
+}
+
+void dt_summary_wait(void *data, struct dt_process *process, struct dt_process *target,
+                     const struct dt_process_wait *wait, int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    dt_waits_add(&summary->stopped, dt_actor_of(&summary->actors, process),
+                 dt_actor_of(&summary->actors, target), wait, time);
 }

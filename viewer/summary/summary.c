@@ -36,6 +36,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_lives_init(&summary->lives);
     dt_purges_init(&summary->purges);
     dt_ets_tables_init(&summary->ets_tables);
+    dt_waits_init(&summary->stopped);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
     dt_list_init(&summary->others, false);
@@ -65,6 +66,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_lives_free(&summary->lives);
     dt_purges_free(&summary->purges);
     dt_ets_tables_free(&summary->ets_tables);
+    dt_waits_free(&summary->stopped);
     dt_list_free(&summary->crashes);
     dt_unclear_free(&summary->unclear_exits);
     dt_list_free(&summary->log);

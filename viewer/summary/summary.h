@@ -10,7 +10,7 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests,
- *     life_counts, purges, sampled_tables
+ *     life_counts, purges, sampled_tables, waits
  *     activity, heap_growth                 what a process did
  *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -30,6 +30,7 @@
 #include "summary/requests.h"
 #include "summary/sampled_tables.h"
 #include "summary/unclear_exits.h"
+#include "summary/waits.h"
 
 /* A gap with lost events. */
 struct dt_seen_lost {
@@ -70,6 +71,7 @@ struct dt_summary {
     struct dt_names dirty[DT_SCHEDULER_DIRTY_IO + 1]; /* functions on each kind of scheduler */
     struct dt_unclear_exits unclear_exits;
     struct dt_purges purges;
+    struct dt_waits stopped;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 

@@ -408,6 +408,8 @@ static void server_call(void *data, const struct dt_server_call *c) {
     row->refused += g_str_has_prefix(c->reply, "{not_granted,");
     if (c->outcome == DT_OUTCOME_REPLY)
         took(row, c);
+    if (c->outcome == DT_OUTCOME_UNKNOWN && c->caller->ended == DT_NO_VALUE)
+        dt_waits_called(&summary->stopped, caller, server);
 }
 
 /* -- Spans, counters, losses ------------------------------------------------------------ */
@@ -539,5 +541,6 @@ const struct dt_sink dt_summary_collector = {
     .counter = counter,
     .table = table,
     .sample = dt_summary_sample,
+    .wait = dt_summary_wait,
     .lost = lost,
 };

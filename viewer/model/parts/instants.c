@@ -100,3 +100,12 @@ void dt_instants_table(struct node *node, const struct dt_recorded *event) {
     if (owner && !owner->has_exited)
         DT_EMIT(node->world, table, &owner->seen, e, event->time);
 }
+
+void dt_instants_wait(struct node *node, const struct dt_recorded *event) {
+    const struct dt_process_wait *e = &event->fields.process_wait;
+    struct process *p = dt_process_of(node, e->pid);
+    struct process *target = dt_process_anywhere(node, e->target);
+
+    if (p && !p->has_exited)
+        DT_EMIT(node->world, wait, &p->seen, target ? &target->seen : NULL, e, event->time);
+}

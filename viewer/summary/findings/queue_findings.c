@@ -31,13 +31,13 @@ static bool grows(struct dt_summary *summary, struct dt_actor *actor) {
 static bool is_stopped(struct dt_summary *summary, struct dt_actor *actor) {
     const struct dt_sampled *of = actor->activity->sampled;
 
-    if (of->longest_still < dt_limits.stopped_process.still ||
-        (!of->was_suspended && of->still_queue < dt_limits.stopped_process.messages))
+    if (of->longest_still < dt_limits.stuck_process.still || !of->still_queue ||
+        (!of->was_suspended && of->still_queue < dt_limits.stuck_process.messages))
         return false;
     g_autofree char *name = dt_actor_show_where(actor);
     g_autofree char *messages = dt_counted(of->still_queue, "message");
-    dt_find(summary, DT_RULE_stopped_process, of->was_suspended ? DT_HIGH : DT_MEDIUM, actor,
-            "%s has not run for %s%s, with %s in its queue", name,
+    dt_find(summary, DT_RULE_stuck_process, of->was_suspended ? DT_HIGH : DT_MEDIUM, actor,
+            "%s made no progress for %s%s, with %s in its queue", name,
             dt_show_ns(of->longest_still).text, of->was_suspended ? " (suspended)" : "", messages);
     return true;
 }
@@ -95,7 +95,7 @@ static bool is_long(struct dt_summary *summary, struct dt_actor *actor) {
     return true;
 }
 
-static void sampled(struct dt_summary *summary) {
+static void sampled(struct dt_summary *summary, GHashTable *stuck) {
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     unsigned found = 0;
 
@@ -105,6 +105,8 @@ static void sampled(struct dt_summary *summary) {
 
         if (!actor->activity->sampled || !actor->activity->sampled->max_queue)
             break;
+        if (g_hash_table_contains(stuck, actor))
+            continue;
         /* The cause first: a queue gets long because its process is suspended. */
         bool is_suspended = actor->activity->sampled->was_suspended && is_stopped(summary, actor);
         found += is_suspended || walks(summary, actor) || grows(summary, actor) ||
@@ -135,6 +137,8 @@ static void in_flight(struct dt_summary *summary) {
 }
 
 void dt_find_in_queues(struct dt_summary *summary) {
-    sampled(summary);
+    g_autoptr(GHashTable) stuck = dt_find_stuck(summary);
+
+    sampled(summary, stuck);
     in_flight(summary);
 }

@@ -36,6 +36,9 @@ bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_se
 /* Whether it is the row of a crash loop. */
 bool dt_is_restarted(const struct dt_lives_row *row);
 
+/* Adds the findings of processes that are stuck at the end. Returns their actors, to be freed. */
+GHashTable *dt_find_stuck(struct dt_summary *summary);
+
 typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
     dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
