@@ -99,6 +99,9 @@ static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM s
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */
 
+/* Not a valid term. */
+#define DT_NO_TERM ((ERL_NIF_TERM)0)
+
 /* Events that could not be decoded, per probe; the last element counts those of an unknown tag. */
 static _Atomic uint64_t undecoded[DT_PROBES + 1];
 
@@ -186,6 +189,12 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
                                .opts = argv[4],
                                .text = &text};
 
+    /* The VM may pass no term with a message of a port whose receiver has exited, for example when
+       a listening socket is closed after its acceptor was killed. */
+    if (traced.term == DT_NO_TERM) {
+        count_undecoded(DT_PROBES);
+        return atom_ok;
+    }
     if (dt_noters[group])
         dt_noters[group](&traced);
     if (dt_gate_is_for(traced.state) && !dt_gate_take())
