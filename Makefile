@@ -127,7 +127,7 @@ named = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(
 ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
-	REBAR=$(REBAR) tools/ct --dir test/vm
+	$(REBAR) ct --dir test/vm
 
 check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd and a small system, healthy and with faults (root)
 	tools/apart env REBAR=$(REBAR) tools/ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
