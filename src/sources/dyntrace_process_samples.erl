@@ -91,12 +91,14 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, asker = I
 watched_once(true, _, Seen) -> Seen;
 watched_once(false, Part, _) -> Part.
 
-%% A process that has run since its answer may be in another function now.
-report_sample(Pid, Seen = #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer}) ->
-    {Memory, Function} = case {Answer, has_run(Seen)} of
-                             {none, _} -> {Heap * erlang:system_info(wordsize), []};
-                             {{Bytes, _, _, _}, true} -> {Bytes, []};
-                             {{Bytes, Mfa, _, _}, false} -> {Bytes, Mfa}
+%% A process that has run since its answer may be in another function now. If it has answered in this sample, it has
+%% been asked.
+report_sample(Pid, Seen = #seen{queue = Queue, heap = Heap, more = More, status = Status, answer = Answer,
+                                questions = Asked}) ->
+    {Memory, Function} = case Answer of
+                             none -> {Heap * erlang:system_info(wordsize), []};
+                             {Bytes, Mfa, _, _} when Asked > 0 -> {Bytes, Mfa};
+                             {Bytes, Mfa, _, _} -> {Bytes, case has_run(Seen) of true -> []; false -> Mfa end}
                          end,
     ok = dyntrace:report(process_sample, {Pid, Queue, Memory, More, Function, Status}).
 

@@ -43,12 +43,16 @@ class Findings(unittest.TestCase):
     def test_lines(self) -> None:
         """Long texts are wrapped between words, and a rule's next step is shown once."""
         finding = {"severity": "high", "rule": "crashes", "next": "see the table", "text": "<0.1.0> crashed: badarg"}
-        found = [finding, {**finding, "severity": "medium", "text": 10 * "nine-char " + "and \x1b[2J the end"},
+        found = [{**finding, "text": 11 * "atom_no_9," + "atom,last"}, finding,
+                 {**finding, "severity": "medium", "text": 10 * "nine-char " + "and \x1b[2J the end"},
                  {**finding, "severity": "low", "rule": "other", "text": 200 * "x"}]
         self.assertEqual(["Findings",
-                          "  high    <0.1.0> crashed: badarg",
+                          "  high    " + 11 * "atom_no_9,",
+                          "          atom,last",
                           "          next: see the table",
+                          "  high    <0.1.0> crashed: badarg",
                           "  medium  " + 10 * "nine-char " + "and",
                           "          \\x1b[2J the end",
-                          "  low     " + 200 * "x",
+                          "  low     " + 110 * "x",
+                          "          " + 90 * "x",
                           "          next: see the table"], findings_text(found).split("\n"))

@@ -223,7 +223,8 @@ by_hand(Group, Tag) ->
                         running_procs -> {{erlang, hibernate, 3}, none};
                         running_ports -> {command, none};
                         call -> {Mfa, {error, badarg}};
-                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size]],
+                        garbage_collection -> {[{Key, 1} || Key <- [wordsize, heap_block_size, old_heap_block_size,
+                                                                    bin_vheap_size, bin_old_vheap_size]],
                                                none};
                         send -> {message, {a_name, 'far@a-host'}};
                         port_send -> {message, {a_name, 'far@a-host'}};

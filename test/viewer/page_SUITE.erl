@@ -250,14 +250,14 @@ unfolds_few(Config) ->
 
 %% Each process runs longer than the one before; the first one crashes. The recording then continues for the same time.
 ovens(Number) ->
-    Reason = fun(1) -> "{burnt,bread}";
+    Reason = fun(1) -> "{badmatch,bread}";
                 (_) -> "normal"
              end,
     lists:flatmap(fun(N) -> oven(N, 100 * ?MS * N, N * 100000, Reason(N)) end, lists:seq(1, Number)) ++
         [{200 * ?MS * Number, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>", entry => "shop:sup/0"}}].
 
 oven(N, At) ->
-    oven(N, At, 2 * ?MS, "{burnt,bread}").
+    oven(N, At, 2 * ?MS, "{badmatch,bread}").
 
 oven(N, At, Runs, Reason) ->
     Pid = oven_pid(N),

@@ -3,7 +3,6 @@ format: its events, the lost events, the findings, and the plugin's messages."""
 import json
 import re
 import shutil
-import textwrap
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from dyntrace_command.common.terminal import clean
@@ -79,9 +78,17 @@ def findings_text(findings: List[Dict[str, str]]) -> str:
 
 
 def wrapped(prefix: str, text: str) -> str:
-    """Returns the text after a prefix, with further lines indented by its length."""
-    return textwrap.fill(clean(text), COLUMNS, initial_indent=prefix, subsequent_indent=" " * len(prefix),
-                         break_long_words=False, break_on_hyphens=False)
+    """Returns the text after a prefix, in lines that end between words or between the elements of a term, with further
+    lines indented by the prefix's length."""
+    lines, indent, rest, room = [], "", prefix + clean(text), COLUMNS
+    while len(rest) > room:
+        gaps = [gap.start() for gap in re.finditer(r" |(?<=,)", rest[:room + 1])]
+        end = gaps[-1] if gaps and gaps[-1] > room // 2 else room
+        lines.append(indent + rest[:end])
+        indent, rest, room = " " * len(prefix), rest[end:], COLUMNS - len(prefix)
+        if rest.startswith(" "):
+            rest = rest[1:]
+    return "\n".join([*lines, indent + rest])
 
 
 def said(error: str) -> List[str]:
