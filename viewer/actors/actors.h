@@ -24,9 +24,9 @@ struct dt_actor {
     struct dt_seen_node *node;
     struct dt_process *process; /* while it lives; then the texts below are NULL */
     const char *pid, *name, *show, *initial, *label, *group;
-    char *texts; /* the memory block of these texts */
-    struct dt_actor *parent; /* of a port: what opened it, a process or a listening port */
-    struct dt_actor *owner;  /* of a port: the process that got it later; NULL if none */
+    char *texts;                  /* the memory block of these texts */
+    struct dt_actor *parent;      /* of a port: what opened it, a process or a listening port */
+    struct dt_actor *owner;       /* of a port: the process that got it later; NULL if none */
     struct dt_activity *activity; /* owned */
     void *of_sink;                /* while it lives */
     int64_t began, ended;
