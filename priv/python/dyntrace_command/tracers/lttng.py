@@ -190,7 +190,7 @@ def daemons_of_users(some: Sequence[Node]) -> List[Lttng]:
             # The node may have ended.
             with contextlib.suppress(OSError, KeyError):
                 homes.setdefault(node.process.uid(), {})[home_of(node)] = None
-    return [Lttng(uid, home) for uid in homes if uid != 0 for home in list(homes[uid])[:MOST_HOMES]]
+    return [Lttng(uid, home) for uid, found in homes.items() if uid != 0 for home in list(found)[:MOST_HOMES]]
 
 
 def home_of(node: Node) -> str:
