@@ -13,7 +13,7 @@ static_assert(DT_SERIES_POINTS % 2 == 0, "halve removes the last point");
 
 static void halve(struct dt_series *series) {
     series->points /= 2;
-    for (unsigned i = 0; i < series->points; i++) {
+    for (size_t i = 0; i < series->points; i++) {
         series->times[i] = series->times[2 * i];
         series->values[i] = series->values[2 * i];
     }
