@@ -1,6 +1,6 @@
 # `make demo` and `make check` install what they need; `make help` lists all targets.
 
-REBAR    ?= rebar3
+export REBAR ?= rebar3
 LIB      := _build/default/lib/dyntrace
 DEMO     := _build/demo
 BENCH    := _build/bench
@@ -92,8 +92,8 @@ check: export DYNTRACE_CASES ?= 10000
 endif
 
 check: deps-check cached all check-docs ## run all tests (SUITES=usdt,lttng: only these)
-	$(if $(SUITES),tools/apart env REBAR=$(REBAR) tools/ct --suite $(call suites,$(SUITES)),\
-	  REBAR=$(REBAR) tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
+	$(if $(SUITES),tools/apart tools/ct $(call suites,$(SUITES)),\
+	  tools/lanes $(foreach lane,$(LANES),$(call suites,$(LANE_$(lane)))))
 
 # The folders whose suites run one after the other. `make check` runs the lanes in parallel, .ci/run runs one per job.
 LANES := builds pictures command library nodes
@@ -110,7 +110,7 @@ $(addprefix check-,$(LANES)): check-%:
 FAST_SUITES := catalogue command_units dyntrace records report start
 check-fast: export DYNTRACE_CASES ?= 2000
 check-fast: deps-fast cached all ## run the suites that need no tracer, in two minutes
-	REBAR=$(REBAR) tools/lanes $(call suites,viewer_model) $(call suites,$(FAST_SUITES))
+	tools/lanes $(call suites,viewer_model) $(call suites,$(FAST_SUITES))
 
 # Expands usdt,lttng to test/library/usdt_SUITE,test/library/lttng_SUITE, as rebar3 expects. A path also works, and a
 # folder expands to all of its suites.
@@ -130,10 +130,10 @@ check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual m
 	$(REBAR) ct --dir test/vm
 
 check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd and a small system, healthy and with faults (root)
-	tools/apart env REBAR=$(REBAR) tools/ct $(if $(SUITES),--suite $(call suites,$(SUITES)),--dir test/systems)
+	tools/apart tools/ct $(call suites,$(or $(SUITES),test/systems))
 
 soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)
-	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart env REBAR=$(REBAR) tools/ct --dir test/soak
+	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart tools/ct $(call suites,test/soak)
 
 # OTP 25, 27 and 29, as packaged by Debian.
 RELEASES := bookworm trixie forky
@@ -160,8 +160,8 @@ RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing nativ
 # With LANE, only the suites of that lane.
 check-release: FOLDERS = $(if $(LANE),$(or $(LANE_$(LANE)),$(error no lane is named $(LANE))),$(SUITE_FOLDERS))
 check-release: build
-	REBAR=$(REBAR) tools/ct $(if $(CASES),--case $(CASES)) \
-	  --suite $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES))))
+	tools/ct $(call suites,$(or $(SUITES),$(filter $(call named,$(FOLDERS)),$(RELEASE_SUITES)))) \
+	  $(if $(CASES),--case $(CASES))
 
 # Builds with the compiler cache, which the jobs of .ci/run share.
 build: deps-release cached
@@ -194,7 +194,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
-	  REBAR=$(REBAR) tools/ct --suite $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
+	  tools/ct $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
 
 # One part of the suites. The jobs of .ci/run divide the parts among themselves.
 $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:

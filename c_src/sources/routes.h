@@ -47,7 +47,8 @@ struct dt_tag {
     } of[DT_BACKENDS];
 };
 
-#define DT_NO_TAG ((ERL_NIF_TERM)0) /* not a valid term */
+#define DT_NO_TERM ((ERL_NIF_TERM)0) /* not a valid term */
+#define DT_NO_TAG DT_NO_TERM
 
 extern struct dt_tag *dt_tags[DT_GROUPS];
 

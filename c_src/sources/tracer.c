@@ -99,10 +99,8 @@ static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM s
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */
 
-/* Not a valid term. */
-#define DT_NO_TERM ((ERL_NIF_TERM)0)
-
-/* Events that could not be decoded, per probe; the last element counts those of an unknown tag. */
+/* Events that could not be decoded, per probe; the last element counts those of an unknown tag or
+   without a term. */
 static _Atomic uint64_t undecoded[DT_PROBES + 1];
 
 static void count_undecoded(enum dt_probe probe) {

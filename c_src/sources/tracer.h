@@ -20,7 +20,8 @@ dt_nif dt_tracer_enabled, dt_tracer_trace;
 #define GROUP(group) dt_nif dt_tracer_enabled_##group, dt_tracer_trace_##group;
 #include "sources/routes.def"
 
-/* The number of events of the probe that could not be decoded; for DT_PROBES, of an unknown tag. */
+/* The number of events of the probe that could not be decoded; for DT_PROBES, of those of an
+   unknown tag or without a term. */
 uint64_t dt_tracer_undecoded(enum dt_probe probe);
 
 #endif

@@ -163,7 +163,7 @@ listeners() ->
 %% below `/proc/PID/root', so it also works outside the container of this VM, with the PID that the process has there.
 %% `following' is the tracing that the application has switched on, or `off' if the application does not run or does not
 %% follow consumers. `undecoded' counts, by probe, the trace events of a shape that this version cannot decode; the key
-%% `unknown' counts those of an unknown tag. It should be empty.
+%% `unknown' counts those of an unknown tag or without a term. It should be empty.
 -spec info() -> info().
 info() ->
     #{backends := Backends} = NifInfo = ?MODULE:nif_info(),

@@ -122,67 +122,6 @@ const char *dt_lttng_library(void) {
     return dt_lttng_provider_missing(0, why, sizeof why) ? NULL : sources[0].library;
 }
 
-/* -- Opening a library, and the end of the VM ------------------------------------------- */
-
-static pthread_cond_t done;
-static bool loading, opening, ending; /* under the mutex */
-
-/* Called with the mutex held. Waits until the flag is cleared, at most that long. */
-static void await_cleared(const bool *flag, long most_ms) {
-    struct timespec deadline;
-    int error = 0;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += most_ms / 1000;
-    deadline.tv_nsec += most_ms % 1000 * 1000000L;
-    deadline.tv_sec += deadline.tv_nsec / 1000000000L;
-    deadline.tv_nsec %= 1000000000L;
-    while (*flag && error == 0)
-        error = pthread_cond_timedwait(&done, &mutex, &deadline);
-}
-
-/* Returns NULL and the reason if it can't be opened. */
-static void *open_library(const char *path, const char **problem) {
-    void *library;
-    bool may_open;
-
-    pthread_mutex_lock(&mutex);
-    may_open = opening = !ending;
-    pthread_mutex_unlock(&mutex);
-    *problem = "the VM exits";
-    if (!may_open)
-        return NULL;
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        *problem = dlerror();
-    pthread_mutex_lock(&mutex);
-    opening = false;
-    pthread_cond_broadcast(&done);
-    pthread_mutex_unlock(&mutex);
-    return library;
-}
-
-/* When the VM exits, destructors of LTTng's library take LTTng's lock and wait for the dynamic
-   linker's lock, while a thread that opens a provider has the linker's lock and waits for LTTng's.
-   So the exit first waits for that thread, and no other provider is opened. */
-static void at_exit(void) {
-    pthread_mutex_lock(&mutex);
-    ending = true;
-    await_cleared(&opening, DT_LTTNG_EXIT_WAIT_MS);
-    pthread_mutex_unlock(&mutex);
-}
-
-static void init(void) {
-    pthread_condattr_t monotonic;
-
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&done, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    /* Runs before the destructors of libraries. */
-    (void)atexit(at_exit);
-}
-
 /* -- Finding and opening a provider -------------------------------------------------- */
 
 static void *refuse(struct source *source, const char *reason, const char *detail) {
@@ -201,9 +140,31 @@ static bool is_built(const struct source *source) {
     return access(path, F_OK) == 0;
 }
 
+/* Held while a library is opened, and from the exit of the VM on. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static void *open_library(const char *path) {
+    void *library;
+
+    pthread_mutex_lock(&opening);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    pthread_mutex_unlock(&opening);
+    return library;
+}
+
+/* When the VM exits, destructors of LTTng's library take LTTng's lock and wait for the dynamic
+   linker's lock, while a thread that opens a provider has the linker's lock and waits for LTTng's.
+   So the exit first waits for that thread, and no other provider is opened. */
+static void at_exit(void) {
+    struct timespec deadline;
+
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += DT_LTTNG_EXIT_WAIT_S;
+    (void)pthread_mutex_timedlock(&opening, &deadline);
+}
+
 /* Returns the handle of a dyntrace library. */
 static void *find_or_open(struct source *source) {
-    const char *problem;
     char by[128];
     void *library;
 
@@ -216,9 +177,9 @@ static void *find_or_open(struct source *source) {
                       "(Debian: liblttng-ust-dev)",
                       "");
     path_of(source, source->library, sizeof source->library);
-    library = open_library(source->library, &problem);
+    library = open_library(source->library);
     if (!library)
-        return refuse(source, "", problem);
+        return refuse(source, "", dlerror());
     return dlsym(library, "dt_lttng_provider")
                ? library
                : refuse(source, "not a provider of dyntrace: ", source->library);
@@ -368,6 +329,9 @@ static bool prepare(void) {
 
 /* -- Loading ------------------------------------------------------------------------ */
 
+static pthread_cond_t done;
+static bool loading; /* under the mutex */
+
 static void *load(void *unused) {
     bool has[DT_LTTNG_PROVIDERS] = {false};
 
@@ -398,6 +362,30 @@ static bool start_thread(void) {
     return started;
 }
 
+/* Called with the mutex held. */
+static void wait_a_little(void) {
+    struct timespec deadline;
+    int error = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_nsec += DT_LTTNG_WAIT_MS * 1000000L;
+    deadline.tv_sec += deadline.tv_nsec / 1000000000L;
+    deadline.tv_nsec %= 1000000000L;
+    while (loading && error == 0)
+        error = pthread_cond_timedwait(&done, &mutex, &deadline);
+}
+
+static void init(void) {
+    pthread_condattr_t monotonic;
+
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&done, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    /* Runs before the destructors of libraries. */
+    (void)atexit(at_exit);
+}
+
 /* The thread may outlive the module, but not this library, which is never unloaded
    (-z nodelete). */
 void dt_lttng_load(const char *from, bool may_wait) {
@@ -414,6 +402,6 @@ void dt_lttng_load(const char *from, bool may_wait) {
                            loading ? being_loaded : "cannot start a thread to load it");
     }
     if (may_wait)
-        await_cleared(&loading, DT_LTTNG_WAIT_MS);
+        wait_a_little();
     pthread_mutex_unlock(&mutex);
 }

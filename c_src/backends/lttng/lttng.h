@@ -145,8 +145,8 @@ static inline size_t dt_lttng_consumers_of(enum dt_probe probe, uint64_t *ids, s
 
 /* Starts a thread that loads the providers from this folder, unless one is loaded or being loaded.
    With `may_wait` it waits up to DT_LTTNG_WAIT_MS for the thread. If the VM exits while a provider
-   is being opened, the exit waits up to DT_LTTNG_EXIT_WAIT_MS for that. */
-enum { DT_LTTNG_WAIT_MS = 50, DT_LTTNG_EXIT_WAIT_MS = 2000 };
+   is being opened, the exit waits up to DT_LTTNG_EXIT_WAIT_S for that. */
+enum { DT_LTTNG_WAIT_MS = 50, DT_LTTNG_EXIT_WAIT_S = 2 };
 void dt_lttng_load(const char *from, bool may_wait);
 
 /* Whether this backend is unavailable, and why: the first provider is not loaded, or no session
