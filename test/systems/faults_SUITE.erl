@@ -61,7 +61,7 @@ storm(Config) ->
                     %% Also found on a slow machine: the supervisor starts a process each time, which starts others.
                     "ejabberd_c2s_sup: callers waited", "callers waited [1-4]\\d\\.\\d ms ",
                     %% RabbitMQ logs children that it shuts down in the wrong order.
-                    "the log has \\d+ lines? of level error .*rabbit_channel_sup_sup"], Report).
+                    "the log has \\d+ lines? of level error .*rabbit_channel_sup"], Report).
 
 %% A consumer of RabbitMQ is slower than its producers, so its queue keeps the messages and its heap grows. On a machine
 %% that is busy with other work, there may be too few collections to detect the growth; then only their cost is

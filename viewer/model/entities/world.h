@@ -52,6 +52,6 @@ struct function {
     char name[];
 };
 
-struct function *dt_function_of(struct world *world, const char *text);
+struct function *dt_function_of(struct world *world, const char *recorded);
 /* A copy of the text that lives as long as the world. */
 const char *dt_function(struct world *world, const char *text);

@@ -107,8 +107,8 @@ static void busiest(struct dt_summary *summary, GHashTable *servers) {
         double share = (double)actor->activity->reached / (double)all;
         const struct served *served = g_hash_table_lookup(servers, actor);
         int64_t p99 = served ? dt_quantile_p99(&served->took) : DT_NO_VALUE;
-        bool is_slow = p99 >= dt_limits.slow_server.call && !is_most(served, &served->deferred) &&
-                       !is_most(served, &served->runnable);
+        bool is_slow = served && p99 >= dt_limits.slow_server.call &&
+                       !is_most(served, &served->deferred) && !is_most(served, &served->runnable);
         g_autofree char *name = dt_actor_show_where(actor);
         g_autoptr(GString) text = g_string_new(NULL);
         g_string_printf(text, "%s received %s of all messages", name, dt_show_share(share).text);
