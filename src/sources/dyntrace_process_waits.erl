@@ -35,7 +35,7 @@
                      more := non_neg_integer(), other_memory := integer()}.
 %% A process in samples. `more': reductions since the previous one.
 
--record(wait, {queue :: non_neg_integer(),
+-record(wait, {queue = 0 :: non_neg_integer(),
                kind :: atom(),
                target = [] :: [] | pid() | {atom(), node()},
                callers = 0 :: non_neg_integer(),

@@ -67,4 +67,4 @@ report_table(Table, Bytes) ->
     end.
 
 identifier(Table) when is_atom(Table) -> Table;
-identifier(Table) -> ref_to_list(Table).
+identifier(Table) -> lists:flatten(io_lib:write(Table)).

@@ -55,13 +55,10 @@ off(_) ->
 
 %% While it stops the applications, `init' answers at once.
 is_node_stopping() ->
-    {Pid, Ref} = spawn_monitor(fun() -> {Status, _} = init:get_status(), exit(Status) end),
-    receive
-        {'DOWN', Ref, process, Pid, Status} -> Status =:= stopping
-    after ?INIT_MS ->
-            true = demonitor(Ref, [flush]),
-            true = exit(Pid, kill),
-            false
+    try erpc:call(node(), init, get_status, [], ?INIT_MS) of
+        {Status, _} -> Status =:= stopping
+    catch
+        error:{erpc, _} -> false
     end.
 
 %% As published by the worker after its last poll.
