@@ -2,12 +2,12 @@
 
 const struct dt_limits dt_limits = {
 #define LIMIT(name, number, unit, meaning) .name = (dt_##unit)(number)*DT_UNIT_##unit,
-#define RULE(name, about, severity, looks_at, limits, why, next) .name = {limits},
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next) .name = {limits},
 #include "summary/findings/rules.def"
 };
 
 const struct dt_rule dt_rules[DT_RULES] = {
-#define RULE(name, about, severity, looks_at, limits, why, next)                                   \
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next)                         \
     [DT_RULE_##name] = {#name, #about, next},
 #include "summary/findings/rules.def"
 };
