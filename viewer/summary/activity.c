@@ -9,7 +9,6 @@ void dt_sampled_free(struct dt_sampled *sampled) {
         g_free(sampled->walk);
     }
     g_free(sampled->last_in);
-    g_free(sampled->entry);
     g_free(sampled->native);
     g_free(sampled);
 }

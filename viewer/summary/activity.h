@@ -13,17 +13,16 @@ struct dt_sampled {
     uint64_t max_queue, max_memory;   /* bytes */
     int64_t still_since; /* begin of the time without progress, in which it was always or never
                             suspended, and always or never had messages; DT_NO_VALUE: none */
-    uint64_t still_first_queue;            /* messages at `still_since` */
-    uint64_t sent;                         /* dt_activity.sent at the last sample */
-    int64_t longest_still;                 /* ns, with messages or suspended */
-    uint64_t still_queue;                  /* messages at the end of `longest_still` */
-    bool was_suspended;                    /* at the end of `longest_still` */
-    char *last_in;                         /* its function in the last sample, "" if unknown */
-    bool is_suspended;                     /* in the last sample */
-    struct dt_walk *walk;                  /* owned; NULL if its queue was never long */
-    struct dt_series memory;               /* bytes */
-    uint64_t reductions;                   /* in all samples */
-    char *entry;                           /* owned; its last function; NULL if it never answered */
+    uint64_t still_first_queue; /* messages at `still_since` */
+    uint64_t sent;              /* dt_activity.sent at the last sample */
+    int64_t longest_still;      /* ns, with messages or suspended */
+    uint64_t still_queue;       /* messages at the end of `longest_still` */
+    bool was_suspended;         /* at the end of `longest_still` */
+    char *last_in;              /* owned; its function in the last sample, "" if unknown */
+    bool is_suspended;          /* in the last sample */
+    struct dt_walk *walk;       /* owned; NULL if its queue was never long */
+    struct dt_series memory;    /* bytes */
+    uint64_t reductions;        /* in all samples */
     int64_t running_since, runnable_since; /* without a reduction; DT_NO_VALUE */
     int64_t longest_running;               /* ns, in a native function */
     int64_t longest_runnable;              /* ns */

@@ -152,10 +152,8 @@ void dt_summary_sample(void *data, struct dt_process *process,
     dt_set(&of->last_in, sample->entry);
     of->reductions += MIN(sample->reductions, UINT64_MAX - of->reductions);
     /* A process that has not answered is sampled without its function and most of its memory. */
-    if (!*sample->entry)
-        return;
-    dt_set(&of->entry, sample->entry);
-    dt_series_add(&of->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
+    if (*sample->entry)
+        dt_series_add(&of->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
 }
 
 void dt_summary_wait(void *data, struct dt_process *process, struct dt_process *target,

@@ -153,7 +153,7 @@ static struct dt_actor *idle_one(const struct dt_summary *summary, GPtrArray *la
 
         if (!of || of->max_memory < average / 2)
             return NULL;
-        if (of->entry && of->reductions == 0 && of->count >= dt_limits.idle_memory.samples &&
+        if (*of->last_in && of->reductions == 0 && of->count >= dt_limits.idle_memory.samples &&
             dt_lives_of(&summary->lives, actor) == row)
             return actor;
     }
@@ -183,7 +183,7 @@ static void idle(struct dt_summary *summary, struct dt_seen_node *node, GPtrArra
             " are %s, started by %s; %s does not run, waits in %s and has %s",
             processes, dt_show_bytes((uint64_t)memory).text, dt_show_bytes(average).text,
             row->alive, *row->what ? row->what : "processes", parent, shown,
-            example->activity->sampled->entry,
+            example->activity->sampled->last_in,
             dt_show_bytes(example->activity->sampled->max_memory).text);
 }
 
