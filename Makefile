@@ -184,7 +184,7 @@ SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-san
 SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
 SANITIZE_PARTS := calls consumers viewer
 SANITIZE_calls := text annotation dyntrace usdt builtins load
-SANITIZE_consumers := lttng vm_events delivery
+SANITIZE_consumers := lttng
 SANITIZE_viewer := viewer viewer_model
 
 check-sanitize: deps-check cached ## run the library's and the viewer's suites with ASan and UBSan
