@@ -16,7 +16,7 @@ suite() ->
 all() ->
     [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener,
      suspended_first, stuck, not_stuck, loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first,
-     throttled_node, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node,
+     throttled_node, files_or_ports, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node,
      nodes_that_call, exhausted, planted, planted_waits, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
@@ -125,6 +125,8 @@ cases() ->
       [identity(0, ?A, "shop_pool"), [{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}}
                                       || N <- lists:seq(0, 99)],
        levels("ports", [10, 30, 50, 70, 90, 110]), counter(0, "port_limit", 65536)]},
+     {file_limit, high, "open files: 20 more per second for 5.00 s, 910 of at most 1024: at this rate, full in 6 s; "
+                        "most are tcp_inet, opened by <0.90.0> shop_pool: 100 opened, 0 closed", open_files(1024)},
      {atom_limit, medium, "atoms: 900000 of at most 1048576",
       [levels("atoms", [900000]), counter(0, "atom_limit", 1048576)]},
      {growing_table, medium, "<0.90.0> session_cache: its ETS table sessions grew by 2.00 MB per second for 5.00 s, to "
@@ -247,6 +249,11 @@ not_found(Config) ->
              {process_limit, limited([100, 300, 500, 700, 900, 910, 910, 910, 910])},
              {process_limit, limited([700, 800, 750, 850, 800, 900, 850, 950])},
              {process_limit, limited([700, 701, 702, 703, 704, 705, 706])},
+             %% The limit is far away; a pool that is full; and one that is almost as large as reported ones.
+             {file_limit, open_files(1048576)},
+             {file_limit, [levels("open_files", [600, 700, 800, 800, 800, 800, 800, 800]),
+                           counter(0, "open_files_limit", 1024)]},
+             {file_limit, [levels("open_files", [819]), counter(0, "open_files_limit", 1024)]},
              %% Stopped for 9 %; without a quota; for a short time; by schedulers of which nothing is known.
              {cpu_quota, throttled(180000)},
              {cpu_quota, throttled(0)},
@@ -373,6 +380,22 @@ throttled_node(Config) ->
              {starved_processes, 910, high, [high], starved(4)}]],
     ?assertMatch([#{<<"rule">> := <<"cpu_quota">>} | _],
                  maps:get(<<"findings">>, Report(800000, 910, [held([0, 3], 2500), starved(4)]))).
+
+%% A socket is both. The limit that is reached first is reported.
+files_or_ports(Config) ->
+    Found = fun(Files, Ports) ->
+                    Report = report([open_files(Files), levels("ports", [10, 30, 50, 70, 90, 110]),
+                                     counter(0, "port_limit", Ports)], Config),
+                    [Rule || Rule <- [file_limit, port_limit], found(Rule, Report) =/= []]
+            end,
+    ?assertEqual([file_limit], Found(1024, 65536)),
+    ?assertEqual([port_limit], Found(1024, 128)),
+    %% Full, without growth.
+    Limit = counter(0, "open_files_limit", 1024),
+    Full = fun(Open) -> found(file_limit, report([levels("open_files", [Open]), Limit], Config)) end,
+    [?assertEqual([{Severity, Text}], Full(Open))
+     || {Open, Severity, Text} <- [{820, medium, "open files: 820 of at most 1024"},
+                                   {1023, high, "open files: 1023 of at most 1024"}]].
 
 %% The supervisor and its other child are started again.
 gave_up_and_back(Config) ->
@@ -1018,6 +1041,12 @@ throttled(Us) ->
     [quota(Us, 910), counter(?S, "scheduler_utilization_3", 0), [spawned(0, Pid, ?C) || Pid <- [?A, pid(7)]],
      [[in(N * ?S, Pid), out(N * ?S + 300 * ?MS + I, Pid)]
       || N <- lists:seq(0, 7), {I, Pid} <- [{1, ?A}, {0, pid(7)}]]].
+
+%% Twenty sockets per second.
+open_files(Limit) ->
+    [identity(0, ?A, "shop_pool"), [{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}}
+                                    || N <- lists:seq(0, 99)],
+     levels("open_files", [810, 830, 850, 870, 890, 910]), counter(0, "open_files_limit", Limit)].
 
 %% Process A runs most of the time, B and C do not get a scheduler.
 starved() ->
