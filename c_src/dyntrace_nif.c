@@ -8,6 +8,7 @@
 #include "catalogue/probes.h"
 #include "describe.h"
 #include "layout.h"
+#include "resources.h"
 #include "sources/annotations.h"
 #include "sources/calls.h"
 #include "sources/compat/compat.h"
@@ -144,6 +145,8 @@ static ErlNifFunc functions[] = {
     {"layout_candidates", 0, dt_layout_candidates, 0},
     {"layout_candidates_dirty", 0, dt_layout_candidates, ERL_NIF_DIRTY_JOB_CPU_BOUND},
     {"layout_word", 1, dt_layout_word, 0},
+    {"open_files", 0, dt_resources_open_files, 0},
+    {"kernel_file", 1, dt_resources_kernel_file, 0},
 
     DT_COMPAT_NIFS,
 };

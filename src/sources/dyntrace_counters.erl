@@ -12,15 +12,18 @@
 
 -export_type([counter/0, value/0, sample/0]).
 
--type counter() :: {Name :: string(), Unit :: string(), level | total, question(), Read :: fun((term()) -> integer())}.
-%% A level is the value at the time of the sample. A total is counted from the start of the node.
+-type counter() :: {Name :: string(), Unit :: string(), level | total, question(),
+                    Read :: fun((term()) -> integer() | undefined)}.
+%% A level is the value at the time of the sample. A total is counted from the start of the node. A counter whose value
+%% is undefined is left out.
 
--type question() :: memory | {system_info | statistics, Item :: atom()}.
+-type question() :: memory | open_files | cgroup | {system_info | statistics, Item :: atom()}.
 
 -type value() :: {Name :: string(), Value :: integer(), Unit :: string()}.
 %% The values of the probe's fields.
 
--opaque sample() :: [{Scheduler :: pos_integer(), Active :: non_neg_integer(), Time :: non_neg_integer()}].
+-opaque sample() :: {Schedulers :: [{pos_integer(), Active :: non_neg_integer(), Time :: non_neg_integer()}],
+                     Cgroup :: [dyntrace_cgroup:folder()]}.
 %% The data that the next sample needs.
 
 %% -- The counters ----------------------------------------------------------------------
@@ -35,6 +38,10 @@ counters() ->
      {"process_limit", "number", level, {system_info, process_limit}, fun same/1},
      {"port_limit", "number", level, {system_info, port_limit}, fun same/1},
      {"atom_limit", "number", level, {system_info, atom_limit}, fun same/1},
+     {"open_files", "number", level, open_files, fun first/1},
+     {"open_files_limit", "number", level, open_files, fun({_, Limit}) -> Limit end},
+     {"cpu_quota", "per mille", level, cgroup, fun(Cpu) -> maps:get(quota, Cpu, undefined) end},
+     {"cpu_throttled", "microseconds", total, cgroup, fun(Cpu) -> maps:get(throttled, Cpu, undefined) end},
      {"reductions", "number", total, {statistics, reductions}, fun first/1},
      {"context_switches", "number", total, {statistics, context_switches}, fun first/1},
      {"gc_count", "number", total, {statistics, garbage_collection}, fun first/1},
@@ -59,26 +66,33 @@ dirty_cpu(Lengths) -> lists:nth(length(Lengths) - 1, Lengths).
 %% The values, and the argument of the next call. The first sample, and the first one after an interruption, has no
 %% utilization.
 -spec sample(none | sample()) -> {[value()], sample()}.
-sample(Before) ->
+sample(none) ->
+    sample({[], dyntrace_cgroup:folders(dyntrace:kernel_file(<<"/proc/self/cgroup">>))});
+sample({Before, Cgroup}) ->
     Counters = counters(),
-    Answers = answers(lists:usort([Question || {_, _, _, Question, _} <- Counters])),
+    Answers = answers(lists:usort([Question || {_, _, _, Question, _} <- Counters]), Cgroup),
     Now = lists:sort(erlang:statistics(scheduler_wall_time_all)),
-    {[{Name, Read(maps:get(Question, Answers)), Unit}
-      || {Name, Unit, _, Question, Read} <- Counters, is_map_key(Question, Answers)]
+    {[{Name, Value, Unit}
+      || {Name, Unit, _, Question, Read} <- Counters, is_map_key(Question, Answers),
+         Value <- [Read(maps:get(Question, Answers))], is_integer(Value)]
      ++ run_queues(maps:get({statistics, run_queue_lengths_all}, Answers))
-     ++ utilizations(Before, Now), Now}.
+     ++ utilizations(Before, Now), {Now, Cgroup}}.
 
-answers(Questions) ->
-    maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question)]]).
+answers(Questions, Cgroup) ->
+    maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question, Cgroup)]]).
 
 %% erlang:memory/0 fails if an allocator is disabled (`+Mea false').
-answer(memory) ->
+answer(memory, _) ->
     try {ok, maps:from_list(erlang:memory())}
     catch error:notsup -> unknown
     end;
-answer({system_info, Item}) ->
+answer(open_files, _) ->
+    {ok, dyntrace:open_files()};
+answer(cgroup, Cgroup) ->
+    {ok, dyntrace_cgroup:cpu(Cgroup, fun dyntrace:kernel_file/1)};
+answer({system_info, Item}, _) ->
     {ok, erlang:system_info(Item)};
-answer({statistics, Item}) ->
+answer({statistics, Item}, _) ->
     {ok, erlang:statistics(Item)}.
 
 run_queues(Lengths) ->

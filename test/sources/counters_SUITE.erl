@@ -11,8 +11,9 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [documented, levels, totals, memory, schedulers, dirty_schedulers, lttng, at_intervals, held_up, no_trace_events,
-     without_memory, switched_on_and_off, killed, others_measure_schedulers, large_values].
+    [documented, levels, totals, memory, schedulers, dirty_schedulers, open_files, blocked_files, cgroups, cpu_quota,
+     lttng, at_intervals, held_up, no_trace_events, without_memory, switched_on_and_off, killed,
+     others_measure_schedulers, large_values].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -26,9 +27,13 @@ documented(Config) ->
                  [Row || Row = {Name, _, _} <- Table, lists:suffix("_N", Name) =:= false]),
     Samples = sampled([], fun(_) -> ok end, Config),
     Names = fun(Name) -> re:replace(Name, "_\\d+$", "_N", [{return, list}]) end,
-    ?assertEqual(lists:usort([{Name, Unit} || {Name, Unit, _} <- Table]),
-                 lists:usort([{Names(Name), binary_to_list(Unit)}
-                              || {vm_counter, #{name := Name, unit := Unit}} <- lists:append(Samples)])),
+    Documented = lists:usort([{Name, Unit} || {Name, Unit, _} <- Table]),
+    Sampled = lists:usort([{Names(Name), binary_to_list(Unit)}
+                           || {vm_counter, #{name := Name, unit := Unit}} <- lists:append(Samples)]),
+    ?assertEqual([], Sampled -- Documented),
+    %% These are left out where there is no quota, or where the kernel does not count open files.
+    ?assertEqual([], [Name || {Name, _} <- Documented -- Sampled,
+                              not lists:member(Name, ["cpu_quota", "cpu_throttled", "open_files"])]),
     Count = fun(Item) -> call(Config, fun() -> erlang:system_info(Item) end) end,
     ?assertEqual([{"dirty_cpu_utilization", Count(dirty_cpu_schedulers)},
                   {"dirty_io_utilization", Count(dirty_io_schedulers)},
@@ -231,6 +236,161 @@ dirty_schedulers(Config) ->
                                                <<"run_queue_dirty_cpu">>},
                                               {dirty_io_schedulers, dirty_io, "dirty_io", <<"run_queue_dirty_io">>}]],
     _ = test_bpftrace:stop(Consumer).
+
+%% The open files are those that the kernel lists, and the limit is that of `ulimit'.
+open_files(Config) ->
+    Node = limited("ulimit -Sn 300", []),
+    _ = test_node:call(Node, fun() ->
+                                     Self = self(),
+                                     Owner = spawn(fun() ->
+                                                           Open = fun(_) -> file:open("/dev/null", [read, raw]) end,
+                                                           Files = lists:map(Open, lists:seq(1, 100)),
+                                                           Self ! {self(), opened},
+                                                           receive stop -> Files end
+                                                   end),
+                                     receive {Owner, opened} -> ok end
+                             end),
+    ?assert(length(fds(Node)) > 100),
+    ?assertEqual({expected_files(length(fds(Node))), 300}, files_of(sample_on(Node))),
+    test_node:stop(Node),
+    Config.
+
+fds(Node) ->
+    {ok, Fds} = file:list_dir("/proc/" ++ test_node:os_pid(Node) ++ "/fd"),
+    Fds.
+
+expected_files(Count) ->
+    case os:version() >= {6, 2, 0} of
+        true -> Count;
+        false -> undefined
+    end.
+
+files_of(Sample) ->
+    {maps:get("open_files", Sample, undefined), maps:get("open_files_limit", Sample, undefined)}.
+
+%% While a FIFO blocks the only dirty I/O scheduler, the node still has all counters.
+blocked_files(Config) ->
+    Node = limited("ulimit -Sn 300", ["+SDio", "1"]),
+    Fifo = filename:join(?config(priv_dir, Config), "fifo"),
+    {0, _} = test_shell:run("mkfifo '~ts'", [Fifo]),
+    _ = sample_on(Node),
+    _ = test_node:call(Node, fun() -> [spawn(fun() -> file:open(Fifo, [read, raw]) end) || _ <- [1, 2]] end),
+    Waiting = fun() -> lists:last(erlang:statistics(run_queue_lengths_all)) end,
+    test_wait:until("a process waits for the dirty I/O scheduler", 1, fun() -> test_node:call(Node, Waiting) end),
+    Sample = sample_on(Node),
+    %% The open that is blocked has a descriptor already, which the kernel does not list yet.
+    ?assertEqual({expected_files(length(fds(Node)) + 1), 300}, files_of(Sample)),
+    ?assertMatch(#{"run_queue_dirty_io" := 1}, Sample),
+    %% Both opens return.
+    {ok, Opened} = file:open(Fifo, [read, write, raw]),
+    test_node:stop(Node),
+    ok = file:close(Opened),
+    Config.
+
+%% A node that is started by a shell after a command.
+limited(Command, Args) ->
+    test_node:start(#{exec => {"/bin/sh", ["-c", Command ++ " && exec erl \"$@\"", "sh"]}, args => Args}).
+
+sample_on(Node) ->
+    test_node:call(Node, fun() ->
+                                 _ = erlang:system_flag(scheduler_wall_time, true),
+                                 {Values, _} = dyntrace_counters:sample(none),
+                                 maps:from_list([{Name, Value} || {Name, Value, _} <- Values])
+                         end).
+
+%% The folders of cgroups, and what their files say.
+cgroups(Config) ->
+    V1 = <<"4:memory:/a\n3:cpu,cpuacct:/docker/4:7\n0::/">>,
+    ?assertEqual([{v1, <<"/sys/fs/cgroup/cpu,cpuacct/docker/4:7">>}, {v1, <<"/sys/fs/cgroup/cpu,cpuacct/docker">>},
+                  {v1, <<"/sys/fs/cgroup/cpu,cpuacct">>}], dyntrace_cgroup:folders(V1)),
+    V2 = dyntrace_cgroup:folders(<<"0::/system.slice/shop.service\n">>),
+    ?assertEqual([{v2, <<"/sys/fs/cgroup/system.slice/shop.service">>}, {v2, <<"/sys/fs/cgroup/system.slice">>},
+                  {v2, <<"/sys/fs/cgroup">>}], V2),
+    ?assertEqual([{v2, <<"/sys/fs/cgroup">>}], dyntrace_cgroup:folders(<<"0::/\n">>)),
+    [?assertEqual([], dyntrace_cgroup:folders(Cgroups))
+     || Cgroups <- [undefined, <<>>, <<"0::/../shop\n">>, <<"7:cpuset:/\n">>, <<"0:">>]],
+    ?assertEqual(16, length(dyntrace_cgroup:folders(iolist_to_binary(["0::", lists:duplicate(100, "/a")])))),
+    Service = fun(Max, Stat) -> cpu_of(V2, #{<<"/system.slice/shop.service/cpu.max">> => Max,
+                                             <<"/system.slice/shop.service/cpu.stat">> => Stat}) end,
+    Stat = <<"usage_usec 7\nnr_periods 9\nnr_throttled 3\nthrottled_usec 4200\n">>,
+    ?assertEqual(#{quota => 500, throttled => 4200}, Service(<<"50000 100000\n">>, Stat)),
+    [?assertEqual(#{}, Service(Max, Text))
+     || {Max, Text} <- [{<<"max 100000\n">>, Stat}, {<<"50000 100000\n">>, <<"usage_usec 7\n">>}, {undefined, Stat},
+                        {<<"50000 0\n">>, Stat}, {<<"50000 100000\n">>, undefined}]],
+    %% Of several quotas, the smallest counts, and the times are added up.
+    ?assertEqual(#{quota => 500, throttled => 4205},
+                 cpu_of(V2, #{<<"/system.slice/shop.service/cpu.max">> => <<"50000 100000\n">>,
+                              <<"/system.slice/shop.service/cpu.stat">> => Stat,
+                              <<"/system.slice/cpu.max">> => <<"200000 100000\n">>,
+                              <<"/system.slice/cpu.stat">> => <<"throttled_usec 5\n">>})),
+    %% In a container, only the last folder exists.
+    OfContainer = fun(Quota) -> cpu_of(dyntrace_cgroup:folders(V1),
+                                       #{<<"/cpu,cpuacct/cpu.cfs_quota_us">> => Quota,
+                                         <<"/cpu,cpuacct/cpu.cfs_period_us">> => <<"100000\n">>,
+                                         <<"/cpu,cpuacct/cpu.stat">> => <<"nr_throttled 3\nthrottled_time 4200999\n">>})
+                  end,
+    ?assertEqual(#{quota => 1500, throttled => 4200}, OfContainer(<<"150000\n">>)),
+    ?assertEqual(#{}, OfContainer(<<"-1\n">>)),
+    %% The library reads files of the kernel, and no others.
+    ?assertEqual([<<"beam.smp\n">>, undefined, undefined, undefined, undefined],
+                 [call(Config, fun() -> dyntrace:kernel_file(Path) end)
+                  || Path <- [<<"/proc/self/comm">>, <<"/proc/self/no_such_file">>, <<"/etc/passwd">>,
+                              <<"/proc/self/../../etc/passwd">>, <<"/proc/self/comm", 0>>]]).
+
+cpu_of(Folders, Files) ->
+    dyntrace_cgroup:cpu(Folders, fun(<<"/sys/fs/cgroup", Path/binary>>) -> maps:get(Path, Files, undefined) end).
+
+%% A node in a cgroup that allows it a fifth of a CPU.
+cpu_quota(Config) ->
+    case cgroup() of
+        {skip, Why} ->
+            ct:pal("SKIPPED: ~ts", [Why]),
+            {skip, Why};
+        Cgroup ->
+            try cpu_quota(Cgroup, Config)
+            after test_wait:until("the cgroup is removed", ok, fun() -> file:del_dir(Cgroup) end)
+            end
+    end.
+
+cpu_quota(Cgroup, Config) ->
+    Node = ?config(node, Config),
+    Busy = test_node:call(Node, fun() -> spawn(fun busy/0) end),
+    ok = file:write_file(Cgroup ++ "/cgroup.procs", test_node:os_pid(Node), [raw]),
+    test_wait:until("the node has been stopped for 300 ms", fun(Us) -> Us > 300000 end, fun() -> throttled(Cgroup) end),
+    Before = throttled(Cgroup),
+    Sample = #{"cpu_throttled" := Us} = sample_on(Node),
+    ?assertMatch(#{"cpu_quota" := 200}, Sample),
+    ?assert(Before =< Us andalso Us =< throttled(Cgroup), {Before, Us}),
+    true = test_node:call(Node, fun() -> exit(Busy, kill) end),
+    ok = file:write_file(filename:dirname(Cgroup) ++ "/cgroup.procs", test_node:os_pid(Node), [raw]).
+
+%% In microseconds; version 1 has nanoseconds.
+throttled(Cgroup) ->
+    {ok, Stat} = file:read_file(Cgroup ++ "/cpu.stat"),
+    {match, [Unit, Time]} = re:run(Stat, "throttled_(time|usec) (\\d+)", [{capture, all_but_first, list}]),
+    list_to_integer(Time) div maps:get(Unit, #{"time" => 1000, "usec" => 1}).
+
+%% A new cgroup with a quota.
+cgroup() ->
+    cgroup([{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000"}, {"/sys/fs/cgroup", "cpu.max", "20000 100000"}], []).
+
+cgroup([], Tried) ->
+    {skip, lists:flatten(io_lib:format("no cgroup with a CPU quota can be made here: ~0p", [Tried]))};
+cgroup([{Root, File, Quota} | Rest], Tried) ->
+    Folder = Root ++ "/dyntrace_" ++ os:getpid(),
+    case limit_cpu(file:make_dir(Folder), filename:join(Folder, File), Quota) of
+        ok -> Folder;
+        Error -> cgroup(Rest, [{Folder, File, Error, file:del_dir(Folder)} | Tried])
+    end.
+
+%% In a folder of another file system, the file would be a new one.
+limit_cpu(ok, File, Quota) ->
+    case filelib:is_regular(File) of
+        true -> file:write_file(File, Quota, [raw]);
+        false -> enoent
+    end;
+limit_cpu(Error, _, _) ->
+    Error.
 
 %% A value of each counter, recorded by LTTng.
 lttng(Config) ->

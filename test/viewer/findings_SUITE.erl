@@ -16,8 +16,8 @@ suite() ->
 all() ->
     [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener,
      suspended_first, stuck, not_stuck, loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first,
-     ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted,
-     planted_waits, timed_out, busy_without_deliveries].
+     throttled_node, files_or_ports, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node,
+     nodes_that_call, exhausted, planted, planted_waits, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -43,6 +43,8 @@ cases() ->
                        || N <- [2000, 3000]]]},
      {node_stopped, medium, "the node was shut down 2.00 s into the recording",
       [in(0, ?A), {2 * ?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
+     {cpu_quota, high, "the CPU quota of the node's cgroup (0.50 CPUs) stopped it for 40 % of 8.00 s (inferred); 100 % "
+                       "of its work by 2 processes like <0.90.0> a:b/1", throttled(800000)},
      {exhausted_schedulers, high,
       "all 2 dirty I/O schedulers were busy for 4.00 s, and up to 1 process waited for one, among them <0.92.0> "
       "loader; they were in prim_file:open_nif/2, by <0.90.0> tail_1, <0.91.0> tail_2", blocked_files()},
@@ -123,6 +125,8 @@ cases() ->
       [identity(0, ?A, "shop_pool"), [{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}}
                                       || N <- lists:seq(0, 99)],
        levels("ports", [10, 30, 50, 70, 90, 110]), counter(0, "port_limit", 65536)]},
+     {file_limit, high, "open files: 20 more per second for 5.00 s, 910 of at most 1024: at this rate, full in 6 s; "
+                        "most are tcp_inet, opened by <0.90.0> shop_pool: 100 opened, 0 closed", open_files(1024)},
      {atom_limit, medium, "atoms: 900000 of at most 1048576",
       [levels("atoms", [900000]), counter(0, "atom_limit", 1048576)]},
      {growing_table, medium, "<0.90.0> session_cache: its ETS table sessions grew by 2.00 MB per second for 5.00 s, to "
@@ -245,6 +249,16 @@ not_found(Config) ->
              {process_limit, limited([100, 300, 500, 700, 900, 910, 910, 910, 910])},
              {process_limit, limited([700, 800, 750, 850, 800, 900, 850, 950])},
              {process_limit, limited([700, 701, 702, 703, 704, 705, 706])},
+             %% The limit is far away; a pool that is full; and one that is almost as large as reported ones.
+             {file_limit, open_files(1048576)},
+             {file_limit, [levels("open_files", [600, 700, 800, 800, 800, 800, 800, 800]),
+                           counter(0, "open_files_limit", 1024)]},
+             {file_limit, [levels("open_files", [819]), counter(0, "open_files_limit", 1024)]},
+             %% Stopped for 9 %; without a quota; for a short time; by schedulers of which nothing is known.
+             {cpu_quota, throttled(180000)},
+             {cpu_quota, throttled(0)},
+             {cpu_quota, [levels("cpu_throttled", [0, 900000]), levels("scheduler_utilization_1", [900, 900])]},
+             {cpu_quota, levels("cpu_throttled", [0, 900000, 1800000, 2700000])},
              %% Code is loaded at once.
              {process_limit, limited([700, 701, 702, 1703, 1704, 1705])},
              %% Too short to say.
@@ -338,6 +352,50 @@ not_found(Config) ->
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
              {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
                           delivery(2000, ?B, ?A, "m")]}]].
+
+%% While a quota stops the node, its processes seem to run and to wait: none of them is the cause, nor is the host.
+throttled_node(Config) ->
+    Runs = [[in(N * ?S, ?A), out(N * ?S + 900 * ?MS, ?A)] || N <- lists:seq(0, 8)],
+    %% Of one node, whose scheduler is certain.
+    Report = fun(Us, Busy, Events) ->
+                     report([case Event of
+                                 {_, _, _} -> on("1_scheduler", Event);
+                                 _ -> Event
+                             end || Event <- lists:flatten([quota(Us, Busy), Events])], Config)
+             end,
+    Found = fun(Rule, Us, Busy, Events) -> found(Rule, Report(Us, Busy, Events)) end,
+    [?assertMatch({Rule, [{Severity, _}], Throttled}, {Rule, Found(Rule, 180000, Busy, Events),
+                                                       [S || {S, _} <- Found(Rule, 800000, Busy, Events)]})
+     || {Rule, Busy, Severity, Throttled, Events} <-
+            [{busy_process, 910, medium, [], Runs},
+             {busy_schedulers, 910, medium, [], waiting(20 * ?MS)},
+             {long_wait, 100, low, [], waiting(200 * ?MS)},
+             {lost_cpu, 910, low, [], collection(?MS, ?A, 237 * ?MS, 609)},
+             {held_scheduler, 910, medium, [], held([0, 2], 600)},
+             {starved_processes, 910, high, [], starved(2)},
+             {long_schedules, 910, medium, [low], {3, vm_long_schedule, #{id => ?A, duration => 700, started => "a:b/1",
+                                                                          stopped => "a:b/1"}}},
+             %% Without the stops, they would be as long.
+             {held_scheduler, 910, high, [high], held([0, 3], 2500)},
+             {starved_processes, 910, high, [high], starved(4)}]],
+    ?assertMatch([#{<<"rule">> := <<"cpu_quota">>} | _],
+                 maps:get(<<"findings">>, Report(800000, 910, [held([0, 3], 2500), starved(4)]))).
+
+%% A socket is both. The limit that is reached first is reported.
+files_or_ports(Config) ->
+    Found = fun(Files, Ports) ->
+                    Report = report([open_files(Files), levels("ports", [10, 30, 50, 70, 90, 110]),
+                                     counter(0, "port_limit", Ports)], Config),
+                    [Rule || Rule <- [file_limit, port_limit], found(Rule, Report) =/= []]
+            end,
+    ?assertEqual([file_limit], Found(1024, 65536)),
+    ?assertEqual([port_limit], Found(1024, 128)),
+    %% Full, without growth.
+    Limit = counter(0, "open_files_limit", 1024),
+    Full = fun(Open) -> found(file_limit, report([levels("open_files", [Open]), Limit], Config)) end,
+    [?assertEqual([{Severity, Text}], Full(Open))
+     || {Open, Severity, Text} <- [{820, medium, "open files: 820 of at most 1024"},
+                                   {1023, high, "open files: 1023 of at most 1024"}]].
 
 %% The supervisor and its other child are started again.
 gave_up_and_back(Config) ->
@@ -977,11 +1035,32 @@ held(Thread, Seconds, Ms) ->
     [on(Thread, identity(0, ?A, "shop_hash"))
      | [[on(Thread, in(Second * ?S, ?A)), on(Thread, out(Second * ?S + Ms * ?MS, ?A))] || Second <- Seconds]].
 
+%% A quota stops two schedulers for so many microseconds per second, in sum. One is busy, the other as the value says.
+quota(Us, Busy) ->
+    [[counter(N * ?S, "cpu_throttled", 5000000 + N * Us), counter(N * ?S, "cpu_quota", 500),
+      counter(N * ?S, "scheduler_utilization_1", 930), counter(N * ?S, "scheduler_utilization_2", Busy)]
+     || N <- lists:seq(0, 8)].
+
+%% The same while two processes run. Another scheduler is offline.
+throttled(Us) ->
+    [quota(Us, 910), counter(?S, "scheduler_utilization_3", 0), [spawned(0, Pid, ?C) || Pid <- [?A, pid(7)]],
+     [[in(N * ?S, Pid), out(N * ?S + 300 * ?MS + I, Pid)]
+      || N <- lists:seq(0, 7), {I, Pid} <- [{1, ?A}, {0, pid(7)}]]].
+
+%% Twenty sockets per second.
+open_files(Limit) ->
+    [identity(0, ?A, "shop_pool"), [{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}}
+                                    || N <- lists:seq(0, 99)],
+     levels("open_files", [810, 830, 850, 870, 890, 910]), counter(0, "open_files_limit", Limit)].
+
 %% Process A runs most of the time, B and C do not get a scheduler.
 starved() ->
+    starved(4).
+starved(Seconds) ->
     [identity(0, ?A, "crunch"), identity(0, ?B, "house"),
      [[in(N * ?S, ?A), out(N * ?S + 900 * ?MS, ?A), counter(N * ?S, "scheduler_utilization_1", 1000),
-       [sample_in("", sample(N * ?S, Pid, 0, 2600, 0, "runnable")) || {Pid, Until} <- [{?B, 4}, {?C, 3}], N =< Until]]
+       [sample_in("", sample(N * ?S, Pid, 0, 2600, 0, "runnable"))
+        || {Pid, Until} <- [{?B, Seconds}, {?C, Seconds - 1}], N =< Until]]
       || N <- lists:seq(1, 8)]].
 
 sample_in(Entry, {At, process_sample, Fields}) -> {At, process_sample, Fields#{entry => Entry}}.

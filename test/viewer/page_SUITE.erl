@@ -283,18 +283,20 @@ counters(Config) ->
     Of = fun(Atoms, Reductions, Queue, One, Two) ->
                  [{"atoms", "number", Atoms}, {"reductions", "number", Reductions}, {"run_queue", "number", Queue},
                   {"run_queue_1", "number", Queue}, {"scheduler_utilization_1", "per mille", One},
-                  {"scheduler_utilization_2", "per mille", Two}]
+                  {"scheduler_utilization_2", "per mille", Two}, {"cpu_throttled", "microseconds", Reductions}]
          end,
     Trace = test_viewer:make(call("<0.9.0>", "<0.10.0>", 0) ++ Sample(Second, Of(7, 1000, 3, 100, 300)) ++
                                  Sample(3 * Second, Of(7, 5000, 1, 0, 1000)), Config),
     File = test_page:make(Trace, [], Config),
     #{<<"counters">> := [#{<<"times">> := [_, _], <<"of">> := Sampled}]} = data(File),
-    ?assertEqual(#{<<"atoms">> => [7, 7], <<"reductions">> => [1000, 5000], <<"run_queue">> => [3, 1],
+    ?assertEqual(#{<<"atoms">> => [7, 7], <<"cpu_throttled">> => [1000, 5000], <<"reductions">> => [1000, 5000],
+                   <<"run_queue">> => [3, 1],
                    <<"scheduler_utilization">> => [200, 500]}, Sampled),
     #{<<"tables">> := #{<<"counters">> := Table}, <<"charts">> := Charts} = test_page:check(page, [File], Config),
     ?assertEqual([<<"run_queue">>, <<"run_queue_1">>, <<"scheduler_utilization_1">>, <<"scheduler_utilization_2">>,
-                  <<"reductions">>, <<"atoms">>], column(<<"Counter">>, Table)),
-    ?assertEqual([<<"2\x{202f}000"/utf8>>], lists:usort(column(<<"Per second">>, Table)) -- [<<"–"/utf8>>]),
+                  <<"reductions">>, <<"atoms">>, <<"cpu_throttled">>], column(<<"Counter">>, Table)),
+    ?assertEqual([<<"2\x{202f}000"/utf8>>, <<"2\x{202f}000"/utf8>>],
+                 column(<<"Per second">>, Table) -- lists:duplicate(5, <<"–"/utf8>>)),
     ?assertEqual([<<"Run queues">>, <<"Utilization of schedulers, %">>, <<"Processes, on average">>,
                   <<"Events per second">>, <<"Reductions per second">>], Charts).
 

@@ -37,12 +37,14 @@ void dt_names_free(struct dt_names *names) {
     g_hash_table_destroy(names->rows);
 }
 
-static struct dt_named *find(const struct dt_names *names, struct dt_seen_node *node,
+static struct dt_named *find(const struct dt_names *names, const struct dt_seen_node *node,
                              const char *name) {
-    return g_hash_table_lookup(names->rows, &(struct dt_named){.node = node, .name = (char *)name});
+    struct dt_named key = {.node = (struct dt_seen_node *)node, .name = (char *)name};
+
+    return g_hash_table_lookup(names->rows, &key);
 }
 
-const struct dt_named *dt_names_find(const struct dt_names *names, struct dt_seen_node *node,
+const struct dt_named *dt_names_find(const struct dt_names *names, const struct dt_seen_node *node,
                                      const char *name) {
     return find(names, node, name);
 }

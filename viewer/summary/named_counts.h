@@ -29,6 +29,6 @@ void dt_names_init(struct dt_names *names);
 void dt_names_free(struct dt_names *names);
 struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
 /* The row of a name, or NULL. */
-const struct dt_named *dt_names_find(const struct dt_names *names, struct dt_seen_node *node,
+const struct dt_named *dt_names_find(const struct dt_names *names, const struct dt_seen_node *node,
                                      const char *name);
 GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by); /* the caller frees it */

@@ -1,7 +1,15 @@
 // The VM's counters as charts of load, most important first. docs/counters.md describes the counters.
 
 // Counters that count from the start of the node. The page shows their growth per second.
-export const TOTALS = new Set(["reductions", "context_switches", "gc_count", "gc_reclaimed", "io_input", "io_output"]);
+export const TOTALS = new Set([
+    "reductions",
+    "context_switches",
+    "gc_count",
+    "gc_reclaimed",
+    "io_input",
+    "io_output",
+    "cpu_throttled",
+]);
 
 // `series`: [counter, name, colour, dash]. `scale`: the displayed unit, in units of the counter.
 const CHARTS = [

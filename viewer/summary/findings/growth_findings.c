@@ -8,13 +8,13 @@
 #include "summary/sorted_rows.h"
 
 /* Percent: a culprit has to account for at least half of the growth. */
-enum { HALF = 50 };
+enum { HALF = 50, ALMOST_FULL = 98 };
 
 /* A number that must not reach a limit. */
 struct limited {
     enum dt_rule_number rule;
-    const char *noun, *counter, *limit; /* the names of two counters */
     enum dt_kind kind; /* of what is counted; DT_FOREIGN: neither processes nor ports */
+    const char *noun, *counter, *limit; /* the names of two counters */
     uint64_t grown;
     int64_t full, soon, within;
 };
@@ -94,45 +94,68 @@ static bool are_of_code(const struct dt_summary *summary, struct dt_seen_node *n
            dt_series_grown(code, atoms) / dt_limits.atom_limit.code >= atoms->to - atoms->from;
 }
 
-static bool grows(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
-                  const struct dt_series *series, int64_t limit) {
+/* How a number grows, and the seconds until it is full. */
+struct filling {
     struct dt_series_growth growth;
+    int64_t limit;
+    double left;
+};
 
-    if (!dt_series_grows(series, summary->period.end, &growth) ||
-        (uint64_t)(growth.to - growth.from) < of->grown)
+static bool is_filling(const struct dt_summary *summary, struct dt_seen_node *node,
+                       const struct limited *of, struct filling *filling) {
+    const struct dt_series *series = series_of(summary, node, of->counter);
+    const struct dt_named *limit = dt_names_find(&summary->counters, node, of->limit);
+    struct dt_series_growth *growth = &filling->growth;
+
+    if (!series || !limit || !dt_series_grows(series, summary->period.end, growth) ||
+        (uint64_t)(growth->to - growth->from) < of->grown || growth->to > limit->last)
         return false;
-    double left = (double)(limit - growth.to) / growth.per_s;
-    if (left * DT_NS_PER_S > (double)of->within ||
-        (of->rule == DT_RULE_atom_limit && are_of_code(summary, node, &growth)))
-        return false;
+    filling->limit = limit->last;
+    filling->left = (double)(limit->last - growth->to) / growth->per_s;
+    return filling->left * DT_NS_PER_S <= (double)of->within &&
+           (of->rule != DT_RULE_atom_limit || !are_of_code(summary, node, growth));
+}
+
+static void fills(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
+                  const struct filling *filling) {
+    const struct dt_series_growth *growth = &filling->growth;
     const struct dt_lives_row *most =
-        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth.to - growth.from);
+        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth->to - growth->from);
     g_autofree char *shown_node = of_node(summary, node);
     g_autofree char *shown_most = show_most(most, of->noun);
-    g_autofree char *shown_left = show_left(left);
-    dt_find(summary, of->rule, left * DT_NS_PER_S <= (double)of->soon ? DT_HIGH : DT_MEDIUM,
+    g_autofree char *shown_left = show_left(filling->left);
+    dt_find(summary, of->rule,
+            filling->left * DT_NS_PER_S <= (double)of->soon ? DT_HIGH : DT_MEDIUM,
             most ? most->parent : NULL,
             "%s%s: %.0f more per second for %s, %" PRId64 " of at most %" PRId64
             ": at this rate, full in %s%s",
-            of->noun, shown_node, growth.per_s, dt_show_ns(growth.end - growth.begin).text,
-            growth.to, limit, shown_left, shown_most);
-    return true;
+            of->noun, shown_node, growth->per_s, dt_show_ns(growth->end - growth->begin).text,
+            growth->to, filling->limit, shown_left, shown_most);
 }
 
-static void limited(struct dt_summary *summary, struct dt_seen_node *node,
-                    const struct limited *of) {
-    const struct dt_series *series = series_of(summary, node, of->counter);
+static void full(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of) {
+    const struct dt_named *number = dt_names_find(&summary->counters, node, of->counter);
     const struct dt_named *limit = dt_names_find(&summary->counters, node, of->limit);
 
-    if (!series || !limit || limit->last <= 0)
-        return;
-    int64_t last = series->values[series->points - 1];
-    if (last > limit->last || grows(summary, node, of, series, limit->last) ||
-        !dt_is_share(last, limit->last, of->full))
+    if (!number || !limit || number->last > limit->last ||
+        !dt_is_share(number->last, limit->last, of->full))
         return;
     g_autofree char *shown_node = of_node(summary, node);
-    dt_find(summary, of->rule, DT_MEDIUM, NULL, "%s%s: %" PRId64 " of at most %" PRId64, of->noun,
-            shown_node, last, limit->last);
+    bool is_almost = dt_is_share(number->last, limit->last, ALMOST_FULL);
+    dt_find(summary, of->rule, is_almost ? DT_HIGH : DT_MEDIUM, NULL,
+            "%s%s: %" PRId64 " of at most %" PRId64, of->noun, shown_node, number->last,
+            limit->last);
+}
+
+/* Of two numbers that grow for the same reason, the one that is full first is reported. */
+static void limited(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
+                    const struct limited *related) {
+    struct filling filling, other;
+
+    if (!is_filling(summary, node, of, &filling))
+        full(summary, node, of);
+    else if (!related || !is_filling(summary, node, related, &other) || filling.left <= other.left)
+        fills(summary, node, of, &filling);
 }
 
 /* -- Tables ----------------------------------------------------------------------------- */
@@ -277,20 +300,24 @@ static void memory(struct dt_summary *summary, struct dt_seen_node *node) {
 void dt_find_in_growth(struct dt_summary *summary) {
 #define LIMITED(rule, noun, counter, limit, kind)                                                  \
     {                                                                                              \
-        DT_RULE_##rule, noun, counter, limit, kind, dt_limits.rule.grown, dt_limits.rule.full,     \
+        DT_RULE_##rule, kind, noun, counter, limit, dt_limits.rule.grown, dt_limits.rule.full,     \
             dt_limits.rule.soon, dt_limits.rule.within                                             \
     }
+    /* A socket is a port and an open file. */
+    enum { PROCESSES, PORTS, FILES, ATOMS, NUMBERS };
     const struct limited all[] = {
-        LIMITED(process_limit, "processes", "processes", "process_limit", DT_PROCESS),
-        LIMITED(port_limit, "ports", "ports", "port_limit", DT_PORT),
-        LIMITED(atom_limit, "atoms", "atoms", "atom_limit", DT_FOREIGN),
+        [PROCESSES] = LIMITED(process_limit, "processes", "processes", "process_limit", DT_PROCESS),
+        [PORTS] = LIMITED(port_limit, "ports", "ports", "port_limit", DT_PORT),
+        [FILES] = LIMITED(file_limit, "open files", "open_files", "open_files_limit", DT_PORT),
+        [ATOMS] = LIMITED(atom_limit, "atoms", "atoms", "atom_limit", DT_FOREIGN),
     };
+    const struct limited *related[NUMBERS] = {[PORTS] = &all[FILES], [FILES] = &all[PORTS]};
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
 
     tables(summary);
     for (unsigned i = 0; i < nodes->len; i++) {
-        for (size_t n = 0; n < G_N_ELEMENTS(all); n++)
-            limited(summary, g_ptr_array_index(nodes, i), &all[n]);
+        for (size_t n = 0; n < NUMBERS; n++)
+            limited(summary, g_ptr_array_index(nodes, i), &all[n], related[n]);
         memory(summary, g_ptr_array_index(nodes, i));
     }
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 /* The units of limits: the type of the limit, and its size in the unit of the code. */
+#define DT_NS_PER_US INT64_C(1000)
 #define DT_NS_PER_MS INT64_C(1000000)
 #define DT_NS_PER_S INT64_C(1000000000)
 typedef uint64_t dt_NUMBER;

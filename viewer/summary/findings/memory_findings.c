@@ -229,7 +229,8 @@ static void collections(struct dt_summary *summary) {
             has_longest = true;
             longest(summary, row);
         }
-        if (row->is_stretched && !has_unexplained && row->ns >= dt_limits.lost_cpu.time) {
+        if (row->is_stretched && !has_unexplained && row->ns >= dt_limits.lost_cpu.time &&
+            dt_part_not_stopped(summary, row->node) == 1) {
             has_unexplained = true;
             unexplained(summary, row, words);
         }

@@ -10,10 +10,13 @@ static struct dt_amount up_to_ns(const struct dt_pair *row) {
 
 static void long_schedule(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                           const char *times) {
-    dt_find(summary, DT_RULE_long_schedules,
-            dt_quantiles_max(&row->took) >= dt_limits.long_schedules.time ? DT_MEDIUM : DT_LOW,
-            row->from, "%s ran without a pause for up to %s, %s%s%s", name, up_to_ns(row).text,
-            times, row->example ? "; the longest from " : "", row->example ? row->example : "");
+    double part = row->from ? dt_part_not_stopped(summary, row->from->node) : 1;
+    bool is_long =
+        (double)dt_quantiles_max(&row->took) * part >= (double)dt_limits.long_schedules.time;
+
+    dt_find(summary, DT_RULE_long_schedules, is_long ? DT_MEDIUM : DT_LOW, row->from,
+            "%s ran without a pause for up to %s, %s%s%s", name, up_to_ns(row).text, times,
+            row->example ? "; the longest from " : "", row->example ? row->example : "");
 }
 
 static void long_gc(struct dt_summary *summary, const struct dt_pair *row, const char *name,

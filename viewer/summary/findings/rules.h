@@ -33,6 +33,9 @@ int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
 /* Whether the normal schedulers of the node are busy on average, according to the counters. */
 bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_seen_node *node);
 
+/* The part of the time in which no CPU quota stopped the node: 1 unless cpu_quota applies. */
+double dt_part_not_stopped(const struct dt_summary *summary, const struct dt_seen_node *node);
+
 /* Whether it is the row of a crash loop. */
 bool dt_is_restarted(const struct dt_lives_row *row);
 

@@ -224,6 +224,11 @@ static struct runs *runs_of(GArray *all, struct dt_actor *actor) {
     return &g_array_index(all, struct runs, all->len - 1);
 }
 
+static int64_t without_stops(const struct dt_summary *summary, const struct dt_seen_node *node,
+                             int64_t ns) {
+    return (int64_t)((double)ns * dt_part_not_stopped(summary, node));
+}
+
 /* The rows of the summary are sorted, the longest first, and bounded. */
 static void add_by_events(const struct dt_summary *summary, GArray *all) {
     int64_t delay = delay_by_host(summary);
@@ -233,6 +238,8 @@ static void add_by_events(const struct dt_summary *summary, GArray *all) {
 
         if (row->ns <= delay)
             return;
+        if (without_stops(summary, row->node, row->ns) < dt_limits.held_scheduler.time)
+            continue;
         struct runs *runs = runs_of(all, row->actor);
         if (!runs->count++) {
             runs->longest = row->ns;
@@ -251,7 +258,8 @@ static void add_by_samples(const struct dt_summary *summary, GArray *all) {
         const struct dt_activity *of = actor->activity;
 
         if (!of->sampled || of->sampled->native || of->dirty_cpu || of->dirty_io ||
-            of->sampled->longest_running < dt_limits.held_scheduler.samples)
+            without_stops(summary, actor->node, of->sampled->longest_running) <
+                dt_limits.held_scheduler.samples)
             continue;
         struct runs *runs = runs_of(all, actor);
         runs->longest = MAX(runs->longest, of->sampled->longest_running);
@@ -317,7 +325,8 @@ static void starved(struct dt_summary *summary, const struct dt_seen_node *node)
         const struct dt_sampled *sampled = actor->activity->sampled;
 
         if (actor->node != node || !sampled ||
-            sampled->longest_runnable < dt_limits.starved_processes.time)
+            without_stops(summary, node, sampled->longest_runnable) <
+                dt_limits.starved_processes.time)
             continue;
         count++;
         if (sampled->longest_runnable > ns) {

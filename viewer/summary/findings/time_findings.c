@@ -10,6 +10,7 @@ struct share_rule {
     const char *did;
     int64_t share, recorded;
     uint64_t per_rule;
+    bool is_of_cpu; /* the time includes that in which a CPU quota stopped the node */
 };
 
 static int64_t on_cpu(const struct dt_actor *actor) {
@@ -29,6 +30,8 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
 
         if (!dt_is_share(time, recorded, rule->share))
             return;
+        if (rule->is_of_cpu && dt_part_not_stopped(summary, actor->node) < 1)
+            continue;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, rule->rule, DT_MEDIUM, actor, "%s %s for %s of the recording", name,
                 rule->did, dt_show_share((double)time / (double)recorded).text);
@@ -116,7 +119,8 @@ static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor, int64_t re
 }
 
 /* Which processes use most of the schedulers' time, as part of a sentence; empty if none do. */
-static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node *node) {
+static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node *node,
+                     const char *before, const char *time) {
     g_autoptr(GHashTable) kinds = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     const struct kind *first = NULL;
@@ -139,8 +143,8 @@ static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node
         return g_strdup("");
     g_autofree char *several = g_strdup_printf("%u processes like ", first->count);
     g_autofree char *most = dt_actor_show_pid(first->most);
-    return g_strdup_printf(", %s of it by %s%s",
-                           dt_show_share((double)first->ns / (double)all).text,
+    return g_strdup_printf("%s%s of %s by %s%s", before,
+                           dt_show_share((double)first->ns / (double)all).text, time,
                            first->count > 1 ? several : "", most);
 }
 
@@ -154,7 +158,7 @@ static bool waits_of(struct dt_summary *summary, const struct dt_seen_node *node
         !dt_has_busy_schedulers(summary, node))
         return false;
     bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
-    g_autofree char *who = who_ran(summary, node);
+    g_autofree char *who = who_ran(summary, node, ", ", "it");
     g_autofree char *waiter = wait ? dt_actor_show_pid(wait->actor) : NULL;
     dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
             "the schedulers%s%s are %" PRId64
@@ -166,16 +170,86 @@ static bool waits_of(struct dt_summary *summary, const struct dt_seen_node *node
     return true;
 }
 
+/* -- CPU quota -------------------------------------------------------------------------- */
+
+/* Those that have run: others of the node are offline or idle. */
+static unsigned schedulers_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    g_autoptr(GPtrArray) rows = dt_rows_counters(summary);
+    unsigned schedulers = 0;
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+
+        schedulers += row->node == node && row->max > 0 &&
+                      g_str_has_prefix(row->name, "scheduler_utilization_");
+    }
+    return schedulers;
+}
+
+/* How long the quota stopped the schedulers on average, and the time between the samples; false if
+   that is too short, or if it is unknown. The counter is the sum of all CPUs. */
+static bool stopped(const struct dt_summary *summary, const struct dt_seen_node *node, int64_t *ns,
+                    int64_t *sampled) {
+    const struct dt_named *row = dt_names_find(&summary->counters, node, "cpu_throttled");
+    unsigned schedulers = row ? schedulers_of(summary, node) : 0;
+
+    if (!schedulers)
+        return false;
+    const struct dt_series *series = row->series;
+    unsigned last = series->points - 1;
+    *sampled = series->times[last] - series->times[0];
+    int64_t us = MAX(series->values[last] - series->values[0], 0) / schedulers;
+    *ns = MIN(us, *sampled / DT_NS_PER_US) * DT_NS_PER_US;
+    return *sampled >= dt_limits.cpu_quota.sampled &&
+           dt_is_share(*ns, *sampled, dt_limits.cpu_quota.share);
+}
+
+double dt_part_not_stopped(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    int64_t ns, sampled;
+
+    return stopped(summary, node, &ns, &sampled) ? 1 - (double)ns / (double)sampled : 1;
+}
+
+/* "the CPU quota of the node's cgroup (0.50 CPUs)" */
+static char *show_quota(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    const struct dt_named *quota = dt_names_find(&summary->counters, node, "cpu_quota");
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    g_string_printf(text, "the CPU quota of %s's cgroup",
+                    are_several ? dt_seen_node_name(node) : "the node");
+    if (quota)
+        g_string_append_printf(text, " (%.2f CPUs)", (double)quota->last / DT_PER_MILLE);
+    return g_strdup(text->str);
+}
+
+static bool quota(struct dt_summary *summary, const struct dt_seen_node *node) {
+    int64_t ns, sampled;
+
+    if (!stopped(summary, node, &ns, &sampled))
+        return false;
+    g_autofree char *shown = show_quota(summary, node);
+    g_autofree char *who = who_ran(summary, node, "; ", "its work");
+    dt_find(summary, DT_RULE_cpu_quota,
+            dt_is_share(ns, sampled, dt_limits.cpu_quota.very_large) ? DT_HIGH : DT_MEDIUM, NULL,
+            "%s stopped it for %s of %s (inferred)%s", shown,
+            dt_show_share((double)ns / (double)sampled).text, dt_show_ns(sampled).text, who);
+    return true;
+}
+
 void dt_find_in_time(struct dt_summary *summary) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
 
-    spent(summary,
-          &(struct share_rule){DT_RULE_busy_process, on_cpu, "ran", dt_limits.busy_process.share,
-                               dt_limits.busy_process.recorded, dt_limits.busy_process.per_rule});
+    spent(summary, &(struct share_rule){
+                       DT_RULE_busy_process, on_cpu, "ran", dt_limits.busy_process.share,
+                       dt_limits.busy_process.recorded, dt_limits.busy_process.per_rule, true});
     spent(summary, &(struct share_rule){DT_RULE_file_io, dt_top_by_dirty_io, "waited for files",
                                         dt_limits.file_io.share, dt_limits.file_io.recorded,
-                                        dt_limits.file_io.per_rule});
-    for (unsigned i = 0; i < nodes->len; i++)
-        if (!waits_of(summary, g_ptr_array_index(nodes, i)))
-            longest(summary, g_ptr_array_index(nodes, i));
+                                        dt_limits.file_io.per_rule, false});
+    for (unsigned i = 0; i < nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
+
+        if (!quota(summary, node) && !waits_of(summary, node))
+            longest(summary, node);
+    }
 }
