@@ -24,6 +24,9 @@ def none_of(field: str, texts: List[str]) -> str:
 NO_CRASH = none_of("reason", list(dict.fromkeys(reason for _, reason in rows("orderly_exits"))))
 ERRORS = " || ".join(f'level == "{level}"' for level in ("error", "critical", "alert", "emergency"))
 
+# The end of a node has no event: the recorder itself notices it.
+END = "end"
+
 CAUSES = {cause.name: cause for cause in [
     Cause("crash", "process_exit", NO_CRASH, ("pid", "reason")),
     Cause("error", "log", ERRORS, ("pid", "text")),
@@ -31,6 +34,7 @@ CAUSES = {cause.name: cause for cause in [
     Cause("long_schedule", "vm_long_schedule", "", ("id", "started", "stopped")),
     Cause("long_queue", "vm_long_message_queue", 'type == "long"'),
     Cause("busy_port", "vm_busy_*", "", ("pid", "port")),
+    Cause(END, ""),
 ]}
 
 MARK = re.compile(r"mark:([\w.@:/-]{1,200})")

@@ -14,11 +14,12 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 from dyntrace_command.common.events import matching
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, may_read_terminal, say
-from dyntrace_command.common.trigger_causes import Cause
+from dyntrace_command.common.trigger_causes import END, Cause
 from dyntrace_command.common.trigger_rate import AtMost, Rate
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
+from dyntrace_command.recording.node_end import End
 from dyntrace_command.recording.session import Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
 from dyntrace_command.recording.triggers import Fired, Triggers
@@ -40,7 +41,8 @@ ASKED = "asked"
 
 
 class When(NamedTuple):
-    """When to write: the causes, the rate limit, and the number of snapshots to keep."""
+    """When to write: the causes in addition to the end of a node, the rate limit, and the number of snapshots to
+    keep."""
     causes: Sequence[Cause]
     at_most: AtMost
     keep: int
@@ -72,7 +74,10 @@ class Recorder:
 
     def __init__(self, session: Session, triggers: Triggers, place: RecorderFolder, when: When) -> None:
         self.session, self.triggers, self.place, self.when = session, triggers, place, when
-        self.rate = Rate(when.at_most, [one.time for one in snapshots(place.path)])
+        earlier = snapshots(place.path)
+        self.rate = Rate(when.at_most, [one.time for one in earlier if one.cause != END])
+        # The last events of a node are not to be lost because of the snapshots before.
+        self.rate_of_ends = Rate(when.at_most, [one.time for one in earlier if one.cause == END])
         self.last: Optional[Snapshot] = None
         self.refused = ""
         self.more = 0
@@ -86,7 +91,7 @@ class Recorder:
     def introduction(self) -> str:
         """Returns a description, as a sentence."""
         names = ", ".join(node.show() for node in self.session.nodes)
-        causes = ", ".join(cause.name for cause in self.when.causes)
+        causes = ", ".join([*(cause.name for cause in self.when.causes), END])
         return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
@@ -95,17 +100,18 @@ class Recorder:
         while not interrupted.happened.is_set() and self.gone < len(self.session.nodes) \
                 and (seconds is None or time.monotonic() - began < seconds):
             terminal = [0] if may_read_terminal() else []
-            ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
+            ends = self.session.ends()
+            ready, _, _ = select.select([*self.triggers.streams(), *terminal, *ends], [], [], STEP_S)
             if 0 in ready and not sys.stdin.readline():
                 break
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
-                self.write(ASKED, self.session.nodes[0].node, "")
+                self.write(ASKED, self.session.nodes[0].node, "", self.rate)
             # The signal that stops this command may also end the program that receives notifications.
-            if set(ready) - {0} and not interrupted.happened.is_set():
+            if set(ready) - {0, *ends} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
                     self.note(fired)
-            if time.monotonic() - polled >= POLL_S:
+            if set(ready) & set(ends) or time.monotonic() - polled >= POLL_S:
                 polled = time.monotonic()
                 self.poll()
         self.save_count()
@@ -113,17 +119,17 @@ class Recorder:
     def note(self, fired: Fired) -> None:
         """Writes a snapshot, or counts the match if the limit is reached."""
         if self.rate.allows(time.time()):
-            self.write(fired.cause.name, fired.node.node, fired.text)
+            self.write(fired.cause.name, fired.node.node, fired.text, self.rate)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
             self.triggers.pause()
 
-    def write(self, cause: str, node: str, text: str) -> None:
+    def write(self, cause: str, node: str, text: str, rate: Rate) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         self.save_count()
         now, self.last, self.more = time.time(), None, 0
-        self.rate.tries(now)
+        rate.tries(now)
         try:
             check_room(self.place.path, self.session.buffers + RESERVE)
             with self.place.begun(cause, clean(node), now, clean(text)) as snapshot:
@@ -133,10 +139,10 @@ class Recorder:
             self.refuse(cause, failure)
             return
         self.last, self.refused = snapshot, ""
-        self.rate.took(now)
+        rate.took(now)
         self.place.prune()
         announce(f"{snapshot.show()}\n  {snapshot.path}")
-        if self.rate.is_spent():
+        if rate.is_spent():
             announce(f"  no more snapshots until the limit allows one: at most {self.when.at_most.show()}")
 
     def refuse(self, cause: str, failure: Exception) -> None:
@@ -160,15 +166,8 @@ class Recorder:
         if self.triggers.has_ended():
             # Another program may keep its output open.
             self.triggers.fired()
-        for node in self.session.nodes_that_ended():
-            self.unsure.pop(node, None)
-            if node.node in NAMELESS:
-                self.gone += 1
-                announce(f"dyntrace: {node.show()} has ended; it has no name, so it can't be found again")
-            else:
-                self.missing.append(node)
-                self.ended = now
-                announce(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
+        for node, end in self.session.nodes_that_ended():
+            self.note_end(node, end)
         if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
             self.sought = now
             self.find_again()
@@ -178,6 +177,20 @@ class Recorder:
             if now - began > FOLLOWS_S:
                 del self.unsure[node]
                 self.report_untraced(node)
+
+    def note_end(self, node: Node, end: End) -> None:
+        """Writes a snapshot with the last events of a node, before a new one overwrites them."""
+        text = f"dyntrace: {node.show()} has ended, {end.how}"
+        self.unsure.pop(node, None)
+        if node.node in NAMELESS:
+            self.gone += 1
+            announce(f"{text}; it has no name, so it can't be found again")
+        else:
+            self.missing.append(node)
+            self.ended = time.monotonic()
+            announce(f"{text}; it is recorded again when it is back")
+        if self.rate_of_ends.allows(time.time()):
+            self.write(END, node.node, end.how, self.rate_of_ends)
 
     def find_again(self) -> None:
         """Replaces nodes that have ended by new ones of the same name and user."""
