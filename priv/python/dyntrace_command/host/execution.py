@@ -39,6 +39,11 @@ def end_with_parent() -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def killed_with_parent() -> None:
+    """Does the same for a program that may miss SIGTERM."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def until(condition: Callable[[], object], seconds: float, step: float = 0.05) -> bool:
     """Polls; returns whether the condition became true in time."""
     deadline = time.monotonic() + seconds

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 from dyntrace_command.common.events import PROVIDER
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, last_lines, say
-from dyntrace_command.host.execution import MERGED, LastOutput, Program, end_with_parent, run
+from dyntrace_command.host.execution import MERGED, LastOutput, Program, killed_with_parent, run
 from dyntrace_command.host.tools import tool, tool_version
 from dyntrace_command.node.node import Node
 
@@ -114,9 +114,11 @@ class Messages(threading.Thread):
         self.noise: List[str] = []
 
     def start_with(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
-        """Starts the command, which ends when this one does, and reads its messages."""
+        """Starts the command, which ends when this one does, and reads its messages. bpftrace misses a signal that
+        arrives while it prints; when it is killed, the kernel detaches its programs."""
         try:
-            process = subprocess.Popen(command, env=environment_of(), stderr=self.writing, preexec_fn=end_with_parent)
+            process = subprocess.Popen(command, env=environment_of(), stderr=self.writing,
+                                       preexec_fn=killed_with_parent)
         finally:
             os.close(self.writing)
         self.start()
@@ -232,7 +234,7 @@ class Bpftrace:
         self.process = subprocess.Popen(
             [self.path, "-f", "json", "-e", program_text(program, words)], env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            preexec_fn=end_with_parent)
+            preexec_fn=killed_with_parent)
         self.errors: List[str] = []
         # Events that were lost because bpftrace's buffers were full.
         self.lost = 0
