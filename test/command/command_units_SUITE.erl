@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 8}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, profile, program, functions,
+    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program, functions,
      events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
      trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
 
@@ -28,6 +28,7 @@ bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
 request(_) -> passes("test_request").
 recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious maps and libraries.
+process_end(_) -> passes("test_process_end").
 profile(_) -> passes("test_profile").
 program(_) -> passes("test_program").
 functions(_) -> passes("test_functions").

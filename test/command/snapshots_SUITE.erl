@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
+    [causes, ends, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
      hostile_snapshot, wrong_filter].
 
 init_per_suite(Config) ->
@@ -112,6 +112,59 @@ has_cause(Name, Line, [Snapshot]) ->
 has_long_queues(Config) ->
     call(Config, fun() -> list_to_integer(erlang:system_info(otp_release)) >= 27 end).
 
+%% -- Ends ------------------------------------------------------------------------------------------
+
+%% The snapshot says how the node ended, and has its last events: all that the node has counted in a file.
+ends(Config) ->
+    Broken = fun(Node) -> later(Node, fun() -> erlang:halt("out of tea") end) end,
+    [ended_node(Name, End, How, IsFailure, Config)
+     || {Name, End, How, IsFailure} <-
+            [{"kill", fun(Node) -> signal("KILL", Node) end, "killed by SIGKILL", true},
+             {"segv", fun(Node) -> signal("SEGV", Node) end, "killed by SIGSEGV", true},
+             {"slogan", Broken, "exited with status 1; its crash dump: out of tea", true},
+             {"stop", fun(Node) -> later(Node, fun init:stop/0) end, "exited with status 0", false}]].
+
+ended_node(Name, End, How, IsFailure, Config) ->
+    Path = filename:join(?config(folder, Config), Name),
+    [Folder, Dump, Ticks] = [Path ++ Suffix || Suffix <- ["", ".dump", ".ticks"]],
+    Node = test_node:start(#{env => [{"ERL_CRASH_DUMP", Dump}, {"ERL_CRASH_DUMP_SECONDS", "-1"}]}),
+    ok = test_node:call(Node, fun() -> test_node:started([{interval, 50}]) end),
+    Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "end", "-o", Folder]),
+    ok = test_command:await("kept in memory", Command),
+    until_following([{node, Node}]),
+    test_node:call(Node, fun() -> spawn(fun() -> {ok, File} = file:open(Ticks, [write, raw]), tick(File) end) end),
+    test_wait:until("it has counted", true, fun() -> counted(Ticks) >= 20 end),
+    _ = End(Node),
+    {0, Output} = test_command:finish(Command),
+    Known = test_command:known_end(How),
+    ?assertMatch({match, _}, re:run(Output, "has ended, " ++ Known ++ "; it has no name"), Output),
+    [Snapshot] = written(Folder),
+    Text = list_to_binary(Known),
+    ?assertMatch(#{<<"cause">> := "end", <<"text">> := Text}, cause_of(Snapshot)),
+    {0, Events} = test_shell:run("babeltrace2 '~ts' | grep -c ' user_mark:\\|:user_mark: '", [Snapshot]),
+    ?assert(binary_to_integer(string:trim(Events)) >= counted(Ticks), {Events, counted(Ticks)}),
+    {0, Report} = test_command:run(["view", Snapshot]),
+    Finding = "\n  high +nonode@nohost ended: " ++ Known,
+    ?assertEqual(IsFailure, re:run(Report, Finding) =/= nomatch, Report).
+
+%% After the answer to this call.
+later(Node, Fun) ->
+    test_node:call(Node, fun() -> spawn(fun() -> receive after 100 -> Fun() end end) end).
+
+signal(Name, Node) ->
+    {0, _} = test_shell:run("kill -~s ~s", [Name, test_node:os_pid(Node)]).
+
+tick(File) ->
+    ok = dyntrace:mark("tick", ""),
+    ok = file:write(File, "\n"),
+    receive after 5 -> tick(File) end.
+
+counted(Ticks) ->
+    case file:read_file(Ticks) of
+        {ok, Lines} -> byte_size(Lines);
+        {error, enoent} -> 0
+    end.
+
 %% -- Storms ----------------------------------------------------------------------------------------
 
 %% A thousand crashes in a second cause one snapshot; the others are counted. The recorder outlives its shell, and
@@ -149,7 +202,8 @@ storm_and_restart(Config) ->
         test_wait:until("a second one, in place of the first", true,
                         fun() ->
                                 call(Again, fun() -> spawn(fun() -> exit(boom_again) end) end),
-                                length(written(Folder)) =:= 1 andalso written(Folder) =/= [First]
+                                [cause_of(One) || One <- written(Folder), One =/= First,
+                                                  #{<<"cause">> := "crash"} <- [cause_of(One)]] =/= []
                         end),
         {0, Later} = test_command:run(["view", hd(written(Folder))]),
         ?assertMatch({match, _}, re:run(Later, "boom_again")),

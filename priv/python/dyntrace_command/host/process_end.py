@@ -55,7 +55,7 @@ class EndWatch:
         """Returns how the process has ended."""
         status = self.status()
         if status is None:
-            return "it is unknown how"
+            return "the kernel does not say how"
         if not os.WIFSIGNALED(status):
             return f"exited with status {os.WEXITSTATUS(status)}"
         number = os.WTERMSIG(status)
@@ -73,7 +73,7 @@ class EndWatch:
     def status_of_descriptor(self) -> Optional[int]:
         """Returns the status once the parent has waited for the process."""
         info = bytearray(struct.pack(INFO, EXIT, *[0] * 13))
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             fcntl.ioctl(self.descriptor, GET_INFO, info)
             mask, *_, status = struct.unpack(INFO, info)
             return status if mask & EXIT else None
