@@ -12,8 +12,8 @@ suite() ->
     [{timetrap, {minutes, 8}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program, functions,
-     events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
+    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program,
+     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
      trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
 
 %% Includes malicious libraries.

@@ -1,7 +1,7 @@
 """How a process ends: the kernel's status of it, and whether memory ran out.
 
-The status belongs to the parent of a process. Since Linux 6.15, a descriptor of the process (pidfd) has it, too; before,
-only a process that its parent has not waited for yet shows it, to its own user and to root.
+The status belongs to the parent of a process. Since Linux 6.15, a descriptor of the process (pidfd) has it, too.
+Before, only a process that its parent has not waited for yet shows it, to its own user and to root.
 """
 import contextlib
 import fcntl
@@ -123,8 +123,8 @@ def signal_name(number: int) -> str:
 
 
 def counters_of(process: Process) -> Iterator[int]:
-    """Yields open files that count the processes of its cgroups that the kernel killed because memory ran out. The files
-    may be gone when it has ended, but an open one can still be read."""
+    """Yields open files that count the processes of its cgroups that the kernel killed because memory ran out. They are
+    opened before its end, because the cgroup may be removed then."""
     for path in counter_paths(process):
         with contextlib.suppress(OSError):
             yield os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -50,6 +50,6 @@ class CrashDump:
 
 def opened(inside: Container) -> Answer:
     """Returns the name of the file, and a descriptor of its folder. Runs in a child."""
-    path = os.path.join(os.readlink(f"{inside.dir}/cwd"), inside.environment().get("ERL_CRASH_DUMP") or "erl_crash.dump")
-    folder, name = os.path.split(path)
+    named = inside.environment().get("ERL_CRASH_DUMP") or "erl_crash.dump"
+    folder, name = os.path.split(os.path.join(os.readlink(f"{inside.dir}/cwd"), named))
     return Answer(name, [inside.open(folder)])
