@@ -13,8 +13,8 @@ suite() ->
 
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program,
-     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
-     trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
+     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution,
+     children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
