@@ -59,7 +59,7 @@ class EndWatch:
         if not os.WIFSIGNALED(status):
             return f"exited with status {os.WEXITSTATUS(status)}"
         number = os.WTERMSIG(status)
-        return f"killed by {signal_name(number)}{self.out_of_memory() if number == signal.SIGKILL else ''}"
+        return f"killed by {number == signal.SIGKILL and self.out_of_memory() or signal_name(number)}"
 
     def status(self) -> Optional[int]:
         """Returns the status that its parent gets from `wait`, or None."""
@@ -91,9 +91,9 @@ class EndWatch:
         """Returns a text if the kernel killed it because memory ran out."""
         killed = re.compile(rb"Killed process %d \(" % self.process.pid)
         if any(killed.search(record) for record in self.records()):
-            return " by the kernel, because memory ran out"
+            return "the kernel, because memory ran out"
         if self.count_kills() > self.kills:
-            return ", and the kernel killed a process of its cgroup because memory ran out"
+            return "SIGKILL, and the kernel killed a process of its cgroup because memory ran out"
         return ""
 
     def records(self) -> Iterator[bytes]:
