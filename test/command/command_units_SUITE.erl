@@ -13,8 +13,9 @@ suite() ->
 
 all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program,
-     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution,
-     children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
+     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels, contents,
+     lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run,
+     event_groups].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -37,6 +38,7 @@ external_terms(_) -> passes("test_external_terms").
 node_address(_) -> passes("test_node_address").
 load_folder(_) -> passes("test_load_folder").
 trigger_causes(_) -> passes("test_trigger_causes").
+trigger_levels(_) -> passes("test_trigger_levels").
 contents(_) -> passes("test_contents").
 outputs(_) -> passes("test_outputs").
 lttng(_) -> passes("test_lttng").

@@ -67,7 +67,15 @@ happenings(Drivers) ->
      {"busy_port", "busy_port", "vm_busy_port: ", fun write/0},
      {"mark-cache_miss", "mark:cache_miss", "user_mark: .*cache_miss", fun() -> dyntrace:mark("cache_miss", "") end},
      {"process_register", "process_register /name == \"night_clerk\"/", "process_register: .*night_clerk",
-      fun() -> register(night_clerk, self()) end}].
+      fun() -> register(night_clerk, self()) end},
+     {"queue", "queue > 150 for 1s", "process_sample: .*queue = 199", fun() -> wait_with(199) end},
+     {"processes", "processes > 400 for 1s", "vm_counter: .*\"processes\", value = [45]\\d\\d",
+      fun() -> [spawn(fun() -> receive after 30000 -> ok end end) || _ <- lists:seq(1, 400)] end}].
+
+%% Messages in a queue that is not read for a while.
+wait_with(Messages) ->
+    Reader = spawn(fun() -> receive after 30000 -> ok end end),
+    [Reader ! N || N <- lists:seq(1, Messages)].
 
 long_queue() ->
     {"long_queue", "long_queue", "vm_long_message_queue: .*\"long\"",
@@ -89,17 +97,31 @@ causes(Config) ->
     Causes = happenings(Drivers) ++ [long_queue() || has_long_queues(Config)],
     Recorders = [{Cause, recording(Name, Word, Config)} || Cause = {Name, Word, _, _} <- Causes],
     Idle = recording("idle", "mark:never", Config),
+    Silent = recording("silence", "silence > 3s", Config),
     until_following(Config),
     ?assertEqual([], written_by(Idle) ++ [Name || {{Name, _, _, _}, Recorder} <- Recorders,
                                                   written_by(Recorder) =/= []]),
     [call(Config, Happens) || {_, _, _, Happens} <- Causes],
     [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
     ?assertEqual([], written_by(Idle)),
-    %% A signal requests a snapshot.
+    %% The node hangs. Its samples have arrived: the snapshot `processes` took two.
+    ?assertEqual([], written_by(Silent)),
+    OsPid = test_node:os_pid(?config(node, Config)),
+    signal("STOP", OsPid),
+    try has_cause("silence", "vm_counter: ", until_written(1, Silent))
+    after signal("CONT", OsPid)
+    end,
+    {0, _} = ended("INT", Silent),
+    %% A signal requests a snapshot, and so does the program.
     {_, Asked} = Idle,
     ok = test_command:signal("USR1", Asked),
     ?assertMatch([#{<<"cause">> := "asked"}], [cause_of(One) || One <- until_written(1, Idle)]),
-    [{0, _} = ended("INT", Recorder) || Recorder <- [Idle | [Recorder || {_, Recorder} <- Recorders]]],
+    {0, _} = ended("INT", Idle),
+    Requested = recording("requested", "mark:never", Config),
+    test_wait:until("the mark is enabled", true,
+                    fun() -> call(Config, fun() -> dyntrace:snapshot("out of tea") end) end),
+    has_cause("snapshot", "user_mark: .*out of tea", until_written(1, Requested)),
+    [{0, _} = ended("INT", Recorder) || Recorder <- [Requested | [Recorder || {_, Recorder} <- Recorders]]],
     ?assertEqual(<<>>, triggers(Config)).
 
 has_cause(Name, Line, [Snapshot]) ->
@@ -119,8 +141,8 @@ ends(Config) ->
     Broken = fun(Node) -> later(Node, fun() -> erlang:halt("out of tea") end) end,
     [ended_node(Name, End, How, IsFailure, Config)
      || {Name, End, How, IsFailure} <-
-            [{"kill", fun(Node) -> signal("KILL", Node) end, "killed by SIGKILL", true},
-             {"segv", fun(Node) -> signal("SEGV", Node) end, "killed by SIGSEGV", true},
+            [{"kill", fun(Node) -> signal("KILL", test_node:os_pid(Node)) end, "killed by SIGKILL", true},
+             {"segv", fun(Node) -> signal("SEGV", test_node:os_pid(Node)) end, "killed by SIGSEGV", true},
              {"slogan", Broken, "exited with status 1; its crash dump: out of tea", true},
              {"stop", fun(Node) -> later(Node, fun init:stop/0) end, "exited with status 0", false}]].
 
@@ -151,8 +173,8 @@ ended_node(Name, End, How, IsFailure, Config) ->
 later(Node, Fun) ->
     test_node:call(Node, fun() -> spawn(fun() -> receive after 100 -> Fun() end end) end).
 
-signal(Name, Node) ->
-    {0, _} = test_shell:run("kill -~s ~s", [Name, test_node:os_pid(Node)]).
+signal(Name, OsPid) ->
+    {0, _} = test_shell:run("kill -~s ~s", [Name, OsPid]).
 
 tick(File) ->
     true = dyntrace:mark("tick", ""),

@@ -10,8 +10,9 @@ import time
 import unittest
 from typing import List
 
+from dyntrace_command.host.cgroups import CGROUPS
 from dyntrace_command.host.process import Process
-from dyntrace_command.host.process_end import CGROUPS, EndWatch, kills
+from dyntrace_command.host.process_end import EndWatch, kills
 from dyntrace_command.node.crash_dump import CrashDump
 
 # Linux 6.15 says how a process ended that is not a child of this command.

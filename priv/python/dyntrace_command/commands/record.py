@@ -4,6 +4,7 @@ import os
 from typing import Optional, Sequence
 
 from dyntrace_command.common.terminal import say
+from dyntrace_command.common.trigger_causes import REQUESTED
 from dyntrace_command.host.files import new_folder, numbered_folder
 from dyntrace_command.host.trees import remove_empty
 from dyntrace_command.node.node import Node, check_traced, pick
@@ -41,7 +42,7 @@ def record_when(options: argparse.Namespace) -> None:
         return
     chosen = chosen_nodes(options)
     folder = os.path.abspath(options.output)
-    causes = [cause for cause in options.when if cause.event]
+    causes = [*(cause for cause in options.when if cause.event), REQUESTED]
     wanted = Wanted(folder, None, options.events, True, options.functions, causes)
 
     def begun() -> None:

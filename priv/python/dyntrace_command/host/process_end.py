@@ -10,9 +10,9 @@ import re
 import signal
 import struct
 import time
-from typing import Iterator, List, Optional
+from typing import Iterator, Optional
 
-from dyntrace_command.host.files import closing, read_at_most
+from dyntrace_command.host.cgroups import TEXT_MOST, memory_files
 from dyntrace_command.host.process import Process
 
 # <linux/pidfd.h>: the request PIDFD_GET_INFO, its structure up to the exit code, and the bit for the exit code.
@@ -23,10 +23,8 @@ STEP_S = 0.01
 # The field exit_code of /proc/PID/stat, counted after the name.
 STAT_FIELD = 49
 
-CGROUPS = "/sys/fs/cgroup"
 # The counters of the two versions of cgroups.
 KILLS = re.compile(r"^oom_kill (\d+)$", re.M)
-TEXT_MOST = 65536
 # Records of the kernel's log.
 RECORDS_MOST, RECORD_MOST = 10000, 8192
 
@@ -125,20 +123,9 @@ def signal_name(number: int) -> str:
 def counters_of(process: Process) -> Iterator[int]:
     """Yields open files that count the processes of its cgroups that the kernel killed because memory ran out. They are
     opened before its end, because the cgroup may be removed then."""
-    for path in counter_paths(process):
+    for path in memory_files(process, "memory.events", "memory.oom_control"):
         with contextlib.suppress(OSError):
             yield os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-
-def counter_paths(process: Process) -> List[str]:
-    """Returns where these files may be, in both versions of cgroups."""
-    with contextlib.suppress(OSError), closing(os.open(f"{process.dir}/cgroup", os.O_RDONLY)) as file:
-        rows = [line.split(":", 2) for line in read_at_most(file, TEXT_MOST).decode("utf-8", "replace").split("\n")]
-        return [f"{CGROUPS}{folder}{row[2]}/{name}" for row in rows if len(row) == 3
-                for controllers, folder, name in [("", "", "memory.events"), ("", "/unified", "memory.events"),
-                                                  ("memory", "/memory", "memory.oom_control")]
-                if controllers == row[1]]
-    return []
 
 
 def kills(counter: int) -> int:

@@ -9,13 +9,16 @@ import contextlib
 import select
 import sys
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from dyntrace_command.common.contents import hide
 from dyntrace_command.common.events import matching
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, may_read_terminal, say
-from dyntrace_command.common.trigger_causes import END, Cause
+from dyntrace_command.common.trigger_causes import END, REQUESTED, Cause
+from dyntrace_command.common.trigger_levels import HOST_MEMORY, Level, Watched
 from dyntrace_command.common.trigger_rate import AtMost, Rate
+from dyntrace_command.host.cgroups import memory_limit
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
@@ -87,11 +90,12 @@ class Recorder:
         self.ended = self.sought = 0.0
         # The nodes whose status is not checked yet, and since when they are recorded.
         self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
+        self.watched: Dict[Tuple[Level, Node], Watched] = {}
 
     def introduction(self) -> str:
         """Returns a description, as a sentence."""
         names = ", ".join(node.show() for node in self.session.nodes)
-        causes = ", ".join([*(cause.name for cause in self.when.causes), END])
+        causes = ", ".join([*(cause.name for cause in self.when.causes if cause != REQUESTED), END])
         return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
@@ -117,13 +121,39 @@ class Recorder:
         self.save_count()
 
     def note(self, fired: Fired) -> None:
-        """Writes a snapshot, or counts the match if the limit is reached."""
+        """Writes a snapshot, or counts the match if the limit is reached. Samples of a level only match if it lasts."""
+        if fired.cause.level:
+            text = self.compared(fired.cause.level, fired.node, fired.fields)
+            if not text:
+                return
+            fired = fired._replace(text=text)
         if self.rate.allows(time.time()):
             self.write(fired.cause.name, fired.node.node, fired.text, self.rate)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
             self.triggers.pause()
+
+    def compared(self, level: Level, node: Node, fields: Sequence[str]) -> str:
+        """Returns a text if a level has lasted long enough. Any program of the node's user may have written the
+        fields."""
+        key = level, node
+        if key not in self.watched:
+            is_of_host = level.quantity.limit == HOST_MEMORY
+            self.watched[key] = Watched(level, memory_limit(node.process) if is_of_host else None)
+        with contextlib.suppress(ValueError, TypeError):
+            name, value = fields
+            return hide(self.watched[key].note(name, float(value), time.monotonic()))
+        return ""
+
+    def find_silent(self) -> None:
+        """Writes a snapshot for nodes whose samples do not come any more."""
+        for cause in self.when.causes:
+            for node in self.session.nodes:
+                watched = self.watched.get((cause.level, node)) if cause.level else None
+                text = watched.silent(time.monotonic()) if watched and node not in self.missing else ""
+                if text:
+                    self.note(Fired(cause._replace(level=None), node, text))
 
     def write(self, cause: str, node: str, text: str, rate: Rate) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
@@ -171,7 +201,11 @@ class Recorder:
         if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
             self.sought = now
             self.find_again()
-        if not self.triggers.are_set and self.rate.allows(time.time()):
+        if self.triggers.are_set:
+            self.find_silent()
+        elif self.rate.allows(time.time()):
+            # Samples did not come meanwhile.
+            self.watched.clear()
             self.triggers.set(self.session.nodes)
         for node, began in list(self.unsure.items()):
             if now - began > FOLLOWS_S:
@@ -200,6 +234,7 @@ class Recorder:
             self.missing.remove(old)
             self.session.exchange(old, new)
         if back:
+            self.watched.clear()
             self.triggers.set(self.session.nodes)
         for _, new in back:
             self.unsure[new] = time.monotonic()
