@@ -714,7 +714,9 @@ exhausted(Config) ->
     ok = test_recording:make(Folder, fun(Node) ->
                                              try test_node:call(Node, fun() -> occupy(Fifos) end)
                                              after [os:cmd(": > " ++ Fifo) || Fifo <- Fifos]
-                                             end
+                                             end,
+                                             test_wait:until("the supervisor has given up", undefined,
+                                                             fun() -> whereis_on(Node, gives_up) end)
                                      end),
     Report = test_viewer:json(report, [{format, "json"}], [Folder]),
     [{high, Busy}] = found(exhausted_schedulers, Report),
@@ -724,6 +726,9 @@ exhausted(Config) ->
     [{high, GaveUp}] = found(gave_up, Report),
     ?assertMatch({match, _}, re:run(GaveUp, "^<[0-9.]+> gives_up gave up .*: its child .* crashed too often, last with "
                                             "no_gateway(; it was not started again)?$"), GaveUp).
+
+whereis_on(Node, Name) ->
+    test_node:call(Node, fun() -> whereis(Name) end).
 
 %% Runs on the node for seven seconds. The modules are loaded first, because that needs files.
 occupy(Fifos) ->
