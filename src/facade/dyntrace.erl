@@ -318,8 +318,8 @@ mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) -
 mark(Name, Value, Text) ->
     dyntrace_annotation:bad(mark, [Name, Value, Text]).
 
-%% @doc Requests a snapshot from each flight recorder with causes, docs/recorder.md, whose limits apply. Fires `user_mark'
-%% with the name `snapshot'. Returns whether the probe was enabled, as it is while a recorder runs.
+%% @doc Requests a snapshot from each flight recorder with causes, within its limits (docs/recorder.md). Fires
+%% `user_mark' with the name `snapshot'. Returns whether the probe was enabled, as it is while a recorder runs.
 -spec snapshot(Reason :: text()) -> boolean().
 snapshot(Reason) when ?IS_TEXT(Reason) ->
     mark("snapshot", 0, Reason);
