@@ -482,7 +482,7 @@ snapshot(Config) ->
     ?assertMatch({match, _}, re:run(Text, ?NAMED, [multiline])),
     %% Events from long before the end are there, with names of processes that existed before the recording.
     #{<<"exits">> := Exits, <<"processes">> := Processes} = report_of(Second),
-    ?assertEqual(5, length([Exit || #{<<"reason">> := <<"before_the_snapshot">>} = Exit <- Exits])),
+    ?assertEqual(5, length([Exit || #{<<"reason">> := <<"{badmatch,before_the_snapshot}">>} = Exit <- Exits])),
     Names = [Name || #{<<"process">> := #{<<"name">> := Name}} <- Processes],
     ?assert(lists:member(<<"application_controller">>, Names), Names).
 
