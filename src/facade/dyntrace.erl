@@ -27,7 +27,7 @@
 -export([follow/1, unfollow/0, dump/0, sender_pattern/0, record/1]).
 
 %% Annotations
--export([mark/2, mark/3, span/2, request/2]).
+-export([mark/2, mark/3, snapshot/1, span/2, request/2]).
 -export([p/0, p/1, p/2, p/3, p/4, p/5, p/6, p/7, p/8]).
 -export([pn/1, pn/2, pn/3, pn/4, pn/5, pn/6, pn/7, pn/8, pn/9]).
 -export([user_trace_s1/1, user_trace_i4s4/9, user_trace_n/10]).
@@ -317,6 +317,14 @@ mark(Name, Value, Text) when ?IS_NAME(Name), is_integer(Value), ?IS_TEXT(Text) -
     wants_mark() andalso user_mark(Name, Value, Text);
 mark(Name, Value, Text) ->
     dyntrace_annotation:bad(mark, [Name, Value, Text]).
+
+%% @doc Requests a snapshot from each flight recorder with causes, within its limits (docs/recorder.md). Fires
+%% `user_mark' with the name `snapshot'. Returns whether the probe was enabled, as it is while a recorder runs.
+-spec snapshot(Reason :: text()) -> boolean().
+snapshot(Reason) when ?IS_TEXT(Reason) ->
+    mark("snapshot", 0, Reason);
+snapshot(Reason) ->
+    dyntrace_annotation:bad(snapshot, [Reason]).
 
 %% @doc Fires `user_span_start', calls the fun, and fires `user_span_stop' with the duration in nanoseconds and the
 %% outcome of the call. Returns the result of the fun, or raises its exception.

@@ -425,7 +425,7 @@ node_killed(Config) ->
                     end),
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
-    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s; the recording has its events until then")),
+    ?assertMatch({match, _}, re:run(Output, "has ended after [\\d.]+ s, .*; the recording has its events until then")),
     _ = interrupted(Relay),
     Lines = test_viewer:lines(model, [], [Folder]),
     ?assertEqual(100, length([Line || Line <- Lines, re:run(Line, " sent number=.*before_the_end") =/= nomatch])).

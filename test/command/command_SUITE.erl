@@ -1320,14 +1320,16 @@ interrupted_twice(Config) ->
 
 %% The node is killed while five commands observe it: they end, and what was recorded until then is complete.
 node_ends(Config) ->
+    How = test_command:known_end("killed by SIGKILL"),
     Node = traced_node(),
     OsPid = test_node:os_pid(Node),
     [Folder, Page] = [filename:join(?config(folder, Config), Name) || Name <- ["until_its_end", "page.txt"]],
     Commands = [{Expected, Text, test_command:start(watching(Name, OsPid, Args))}
                 || {Name, Args, Expected, Text} <-
-                       [{"record", ["-o", Folder], 0, "nonode@nohost \\(\\d+\\) has ended after"},
+                       [{"record", ["-o", Folder], 0,
+                         "nonode@nohost \\(\\d+\\) has ended after [\\d.]+ s, " ++ How ++ "; "},
                         {"report", ["--seconds", "100", "-o", Page], 0,
-                         "has ended after [\\d.]+ s; the recording has its events until then"},
+                         How ++ "; the recording has its events until then"},
                         {"top", [], 5, "process \\d+ \\(nonode@nohost\\) has ended\n  next: `dyntrace nodes"},
                         {"request", ["17"], 5, "process \\d+ \\(nonode@nohost\\) has ended"},
                         {"run", ["exits"], 0, "nonode@nohost \\(\\d+\\) has ended"}]],
@@ -1341,7 +1343,8 @@ node_ends(Config) ->
      end || {Expected, Text, Command} <- Commands],
     Pid = list_to_integer(OsPid),
     ?assertMatch(#{<<"recording">> := #{<<"nodes">> := [#{<<"os_pid">> := Pid}]}}, report_of(Folder)),
-    ?assert(filelib:is_regular(Page)).
+    {ok, Report} = file:read_file(Page),
+    ?assertMatch({match, _}, re:run(Report, "\n  high +nonode@nohost \\(\\d+\\) ended: " ++ How)).
 
 %% Streams that are closed or full, a terminal without cursor control, encodings that lack the characters.
 streams(Config) ->

@@ -12,9 +12,10 @@ suite() ->
     [{timetrap, {minutes, 8}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, profile, program, functions,
-     events, outputs, external_terms, node_address, load_folder, trigger_causes, contents, lttng, execution, children,
-     trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run, event_groups].
+    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program,
+     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels, contents,
+     lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run,
+     event_groups].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -28,6 +29,7 @@ bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
 request(_) -> passes("test_request").
 recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious maps and libraries.
+process_end(_) -> passes("test_process_end").
 profile(_) -> passes("test_profile").
 program(_) -> passes("test_program").
 functions(_) -> passes("test_functions").
@@ -36,6 +38,7 @@ external_terms(_) -> passes("test_external_terms").
 node_address(_) -> passes("test_node_address").
 load_folder(_) -> passes("test_load_folder").
 trigger_causes(_) -> passes("test_trigger_causes").
+trigger_levels(_) -> passes("test_trigger_levels").
 contents(_) -> passes("test_contents").
 outputs(_) -> passes("test_outputs").
 lttng(_) -> passes("test_lttng").

@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [causes, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
+    [causes, ends, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
      hostile_snapshot, wrong_filter].
 
 init_per_suite(Config) ->
@@ -67,7 +67,15 @@ happenings(Drivers) ->
      {"busy_port", "busy_port", "vm_busy_port: ", fun write/0},
      {"mark-cache_miss", "mark:cache_miss", "user_mark: .*cache_miss", fun() -> dyntrace:mark("cache_miss", "") end},
      {"process_register", "process_register /name == \"night_clerk\"/", "process_register: .*night_clerk",
-      fun() -> register(night_clerk, self()) end}].
+      fun() -> register(night_clerk, self()) end},
+     {"queue", "queue > 150 for 1s", "process_sample: .*queue = 199", fun() -> wait_with(199) end},
+     {"processes", "processes > 400 for 1s", "vm_counter: .*\"processes\", value = [45]\\d\\d",
+      fun() -> [spawn(fun() -> receive after 30000 -> ok end end) || _ <- lists:seq(1, 400)] end}].
+
+%% Messages in a queue that is not read for a while.
+wait_with(Messages) ->
+    Reader = spawn(fun() -> receive after 30000 -> ok end end),
+    [Reader ! N || N <- lists:seq(1, Messages)].
 
 long_queue() ->
     {"long_queue", "long_queue", "vm_long_message_queue: .*\"long\"",
@@ -89,17 +97,31 @@ causes(Config) ->
     Causes = happenings(Drivers) ++ [long_queue() || has_long_queues(Config)],
     Recorders = [{Cause, recording(Name, Word, Config)} || Cause = {Name, Word, _, _} <- Causes],
     Idle = recording("idle", "mark:never", Config),
+    Silent = recording("silence", "silence > 3s", Config),
     until_following(Config),
     ?assertEqual([], written_by(Idle) ++ [Name || {{Name, _, _, _}, Recorder} <- Recorders,
                                                   written_by(Recorder) =/= []]),
     [call(Config, Happens) || {_, _, _, Happens} <- Causes],
     [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
     ?assertEqual([], written_by(Idle)),
-    %% A signal requests a snapshot.
+    %% The node hangs. Its samples have arrived: the snapshot `processes` took two.
+    ?assertEqual([], written_by(Silent)),
+    OsPid = test_node:os_pid(?config(node, Config)),
+    signal("STOP", OsPid),
+    try has_cause("silence", "vm_counter: ", until_written(1, Silent))
+    after signal("CONT", OsPid)
+    end,
+    {0, _} = ended("INT", Silent),
+    %% A signal requests a snapshot, and so does the program.
     {_, Asked} = Idle,
     ok = test_command:signal("USR1", Asked),
     ?assertMatch([#{<<"cause">> := "asked"}], [cause_of(One) || One <- until_written(1, Idle)]),
-    [{0, _} = ended("INT", Recorder) || Recorder <- [Idle | [Recorder || {_, Recorder} <- Recorders]]],
+    {0, _} = ended("INT", Idle),
+    Requested = recording("requested", "mark:never", Config),
+    test_wait:until("the mark is enabled", true,
+                    fun() -> call(Config, fun() -> dyntrace:snapshot("out of tea") end) end),
+    has_cause("snapshot", "user_mark: .*out of tea", until_written(1, Requested)),
+    [{0, _} = ended("INT", Recorder) || Recorder <- [Requested | [Recorder || {_, Recorder} <- Recorders]]],
     ?assertEqual(<<>>, triggers(Config)).
 
 has_cause(Name, Line, [Snapshot]) ->
@@ -111,6 +133,59 @@ has_cause(Name, Line, [Snapshot]) ->
 
 has_long_queues(Config) ->
     call(Config, fun() -> list_to_integer(erlang:system_info(otp_release)) >= 27 end).
+
+%% -- Ends ------------------------------------------------------------------------------------------
+
+%% The snapshot says how the node ended, and has its last events: all that the node has counted in a file.
+ends(Config) ->
+    Broken = fun(Node) -> later(Node, fun() -> erlang:halt("out of tea") end) end,
+    [ended_node(Name, End, How, IsFailure, Config)
+     || {Name, End, How, IsFailure} <-
+            [{"kill", fun(Node) -> signal("KILL", test_node:os_pid(Node)) end, "killed by SIGKILL", true},
+             {"segv", fun(Node) -> signal("SEGV", test_node:os_pid(Node)) end, "killed by SIGSEGV", true},
+             {"slogan", Broken, "exited with status 1; its crash dump: out of tea", true},
+             {"stop", fun(Node) -> later(Node, fun init:stop/0) end, "exited with status 0", false}]].
+
+ended_node(Name, End, How, IsFailure, Config) ->
+    Path = filename:join(?config(folder, Config), Name),
+    [Folder, Dump, Ticks] = [Path ++ Suffix || Suffix <- ["", ".dump", ".ticks"]],
+    Node = test_node:start(#{env => [{"ERL_CRASH_DUMP", Dump}, {"ERL_CRASH_DUMP_SECONDS", "-1"}]}),
+    ok = test_node:call(Node, fun() -> test_node:started([{interval, 50}]) end),
+    Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "end", "-o", Folder]),
+    ok = test_command:await("kept in memory", Command),
+    until_following([{node, Node}]),
+    test_node:call(Node, fun() -> spawn(fun() -> {ok, File} = file:open(Ticks, [write, raw]), tick(File) end) end),
+    test_wait:until("it has counted", true, fun() -> counted(Ticks) >= 20 end),
+    _ = End(Node),
+    {0, Output} = test_command:finish(Command),
+    Known = test_command:known_end(How),
+    ?assertMatch({match, _}, re:run(Output, "has ended, " ++ Known ++ "; it has no name"), Output),
+    [Snapshot] = written(Folder),
+    Text = list_to_binary(Known),
+    ?assertMatch(#{<<"cause">> := "end", <<"text">> := Text}, cause_of(Snapshot)),
+    {0, Events} = test_shell:run("babeltrace2 '~ts' | grep -c ' user_mark:\\|:user_mark: '", [Snapshot]),
+    ?assert(binary_to_integer(string:trim(Events)) >= counted(Ticks), {Events, counted(Ticks)}),
+    {0, Report} = test_command:run(["view", Snapshot]),
+    Finding = "\n  high +nonode@nohost ended: " ++ Known,
+    ?assertEqual(IsFailure, re:run(Report, Finding) =/= nomatch, Report).
+
+%% After the answer to this call.
+later(Node, Fun) ->
+    test_node:call(Node, fun() -> spawn(fun() -> receive after 100 -> Fun() end end) end).
+
+signal(Name, OsPid) ->
+    {0, _} = test_shell:run("kill -~s ~s", [Name, OsPid]).
+
+tick(File) ->
+    true = dyntrace:mark("tick", ""),
+    ok = file:write(File, "\n"),
+    receive after 5 -> tick(File) end.
+
+counted(Ticks) ->
+    case file:read_file(Ticks) of
+        {ok, Lines} -> byte_size(Lines);
+        {error, enoent} -> 0
+    end.
 
 %% -- Storms ----------------------------------------------------------------------------------------
 
@@ -149,7 +224,7 @@ storm_and_restart(Config) ->
         test_wait:until("a second one, in place of the first", true,
                         fun() ->
                                 call(Again, fun() -> spawn(fun() -> exit(boom_again) end) end),
-                                length(written(Folder)) =:= 1 andalso written(Folder) =/= [First]
+                                [One || One <- written(Folder), One =/= First, lists:suffix("-crash", One)] =/= []
                         end),
         {0, Later} = test_command:run(["view", hd(written(Folder))]),
         ?assertMatch({match, _}, re:run(Later, "boom_again")),

@@ -10,7 +10,7 @@
 -module(test_command).
 
 -export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
--export([interrupted/1, as_nobody/1, quoted/1, listed/0, listed/1, node_of/2]).
+-export([interrupted/1, as_nobody/1, known_end/1, quoted/1, listed/0, listed/1, node_of/2]).
 
 -define(DEADLINE_S, 120).
 
@@ -113,6 +113,14 @@ finish(Command = #command{port = Keeper}) ->
     unlink(Keeper),
     Keeper ! stop,
     Result.
+
+%% How a node ended, as far as the kernel says so.
+known_end(How) ->
+    case os:version() >= {6, 15, 0} of
+        true -> How;
+        false -> re:replace(How, "^(killed by \\w+|exited with status \\d+)", "the kernel does not say how",
+                            [{return, list}])
+    end.
 
 %% The text, quoted for a shell.
 quoted(Text) ->

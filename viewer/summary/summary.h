@@ -53,6 +53,7 @@ struct dt_summary {
     struct dt_actors actors;
 
     uint64_t events, skipped;
+    const char *ended; /* how nodes ended, a line each */
     struct dt_period period;
     uint32_t recorded;
     GArray *lost; /* struct dt_seen_lost */

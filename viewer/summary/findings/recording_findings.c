@@ -46,6 +46,25 @@ static void shut_down(struct dt_summary *summary, const struct dt_listed *row) {
             are_several ? row->node->name : "", dt_show_ns(row->time - summary->period.begin).text);
 }
 
+/* Whether the node that a line begins with was shut down in order. */
+static bool was_shut_down(const struct dt_summary *summary, const char *line) {
+    for (unsigned i = 0; i < summary->withheld.rows->len; i++) {
+        const struct dt_listed *row = &g_array_index(summary->withheld.rows, struct dt_listed, i);
+
+        if (is_shutdown(row) && row->node && g_str_has_prefix(line, row->node->name))
+            return true;
+    }
+    return false;
+}
+
+static void ended(struct dt_summary *summary) {
+    g_auto(GStrv) lines = g_strsplit(summary->ended, "\n", -1);
+
+    for (unsigned i = 0; lines[i] && i < dt_limits.node_ended.per_rule; i++)
+        if (*lines[i] && !was_shut_down(summary, lines[i]))
+            dt_find(summary, DT_RULE_node_ended, DT_HIGH, NULL, "%s", lines[i]);
+}
+
 /* Each `what` once per node, with its first reason. */
 static void withheld(struct dt_summary *summary) {
     const struct dt_listed *rows = (const void *)summary->withheld.rows->data;
@@ -70,5 +89,6 @@ static void withheld(struct dt_summary *summary) {
 void dt_find_in_recording(struct dt_summary *summary) {
     lost(summary);
     skipped(summary);
+    ended(summary);
     withheld(summary);
 }

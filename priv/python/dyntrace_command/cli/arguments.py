@@ -10,6 +10,7 @@ from dyntrace_command.common.events import ALL, EVENT_GROUPS
 from dyntrace_command.common.functions import ANY, Function, parsed
 from dyntrace_command.common.outputs import PROFILE_FILES, SINKS, extension_of
 from dyntrace_command.common.relay_address import relay_address
+from dyntrace_command.common.trigger_levels import examples
 from dyntrace_command.common.trigger_rate import SPANS, AtMost
 
 if TYPE_CHECKING:
@@ -73,10 +74,13 @@ def event_groups(text: str) -> List[str]:
 
 def cause(text: str) -> trigger_causes.Cause:
     """Checks --when."""
-    found = trigger_causes.parsed(text)
+    try:
+        found = trigger_causes.parsed(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"invalid cause: {text!r}: {error}") from error
     if found is None:
         raise argparse.ArgumentTypeError(f"invalid cause: {text!r}, must be one of {', '.join(trigger_causes.CAUSES)}, "
-                                         "mark:NAME, EVENT, 'EVENT /FILTER/'")
+                                         f"mark:NAME, EVENT, 'EVENT /FILTER/', {', '.join(examples())}")
     return found
 
 

@@ -4,6 +4,7 @@ import os
 from typing import Optional, Sequence
 
 from dyntrace_command.common.terminal import say
+from dyntrace_command.common.trigger_causes import REQUESTED
 from dyntrace_command.host.files import new_folder, numbered_folder
 from dyntrace_command.host.trees import remove_empty
 from dyntrace_command.node.node import Node, check_traced, pick
@@ -41,14 +42,15 @@ def record_when(options: argparse.Namespace) -> None:
         return
     chosen = chosen_nodes(options)
     folder = os.path.abspath(options.output)
-    wanted = Wanted(folder, None, options.events, True, options.functions, options.when)
+    causes = [*(cause for cause in options.when if cause.event), REQUESTED]
+    wanted = Wanted(folder, None, options.events, True, options.functions, causes)
 
     def begun() -> None:
         if pipe is not None:
             say(f"running in the background: process {os.getpid()}; `kill {os.getpid()}` ends it; its messages are in "
                 f"{os.path.join(folder, MESSAGES)}")
             ready(pipe, folder)
-    keep_recording(chosen, wanted, When(options.when, options.at_most, options.keep), options.seconds, begun)
+    keep_recording(chosen, wanted, When(causes, options.at_most, options.keep), options.seconds, begun)
 
 
 def chosen_nodes(options: argparse.Namespace) -> Sequence[Node]:

@@ -43,7 +43,7 @@ def report(options: argparse.Namespace) -> None:
         say(summary)
         if output != "-" and not output.endswith(".txt") and recorded.findings:
             print(recorded.findings, flush=True)
-        params = {"contents": options.contents}
+        params = {"contents": options.contents, **recorded.ended}
         if output.endswith(".html"):
             params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         with mirrored([folder], follows=False) as mirror:

@@ -1,14 +1,16 @@
 """`dyntrace view`: converts recordings to one report, page or trace."""
 import argparse
-from typing import Optional
+from typing import Optional, Sequence
 from urllib.parse import quote
 
 from dyntrace_command.common.terminal import clean, say
+from dyntrace_command.common.trigger_causes import END
 from dyntrace_command.host.files import checked_output
 from dyntrace_command.recording.mirror import Mirror, mirrored
+from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.recording_contents import examine
 from dyntrace_command.recording.rendering import draw
-from dyntrace_command.recording.snapshots import snapshot_at
+from dyntrace_command.recording.snapshots import Snapshot, snapshot_at
 
 # Seconds around a cause in the page's address.
 BEFORE_S, AFTER_S = 0.5, 0.1
@@ -20,18 +22,20 @@ def view(options: argparse.Namespace) -> None:
     with mirrored(options.folders) as mirror:
         for text in mirror.remarks:
             say(text)
-        show_causes(options, mirror, output)
-        clocks = {} if options.clock_correction else {"clocks": "recorded"}
-        for text in draw(mirror, output, {**clocks, **options.params}):
+        causes = [one for one in map(snapshot_at, options.folders) if one]
+        show_causes(options, mirror, output, causes)
+        params = {} if options.clock_correction else {"clocks": "recorded"}
+        params.update(ended([End(clean(one.node), clean(one.text)) for one in causes if one.cause == END]))
+        for text in draw(mirror, output, {**params, **options.params}):
             say(text)
     if output not in (None, "-"):
         print(output)
 
 
-def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str]) -> None:
+def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str],
+                causes: Sequence[Snapshot]) -> None:
     """Shows the causes of snapshots with their times: above the report, as the title of a page and an address that
     opens it there, or as a message."""
-    causes = [one for one in map(snapshot_at, options.folders) if one]
     if not causes:
         return
     found = examine(mirror)

@@ -75,7 +75,7 @@ PARAMS = [
     *(Param("--contents", component, "contents", "", CONTENTS, ("shape", "full"))
       for component in sorted({sink.component for sink in SINKS.values()})),
 ]
-SET_BY_COMMAND = {"path", "format", "clocks"}
+SET_BY_COMMAND = {"path", "format", "clocks", "ended"}
 
 
 def sink_of(output: Optional[str]) -> Tuple[str, Sink]:
@@ -140,6 +140,12 @@ def checked(param: Param, text: str) -> str:
     if param.metavar == "SECONDS" and not re.fullmatch(r"\d{1,9}(\.\d+)?", text, re.ASCII):
         raise ValueError(f"{param.option}: invalid number of seconds: {text!r}")
     return text
+
+
+def arguments_of(sink: Sink, params: Dict[str, str]) -> List[str]:
+    """Returns the arguments of babeltrace2 for an output with these parameters."""
+    texts = [written(sink, name, value) for name, value in {**sink.params, **params}.items()]
+    return [f"--component=sink.dyntrace.{sink.component}", "--params=" + ",".join(texts)]
 
 
 def written(sink: Sink, name: str, value: str) -> str:

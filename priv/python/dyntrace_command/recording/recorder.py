@@ -9,16 +9,20 @@ import contextlib
 import select
 import sys
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from dyntrace_command.common.contents import hide
 from dyntrace_command.common.events import matching
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, may_read_terminal, say
-from dyntrace_command.common.trigger_causes import Cause
+from dyntrace_command.common.trigger_causes import END, REQUESTED, Cause
+from dyntrace_command.common.trigger_levels import HOST_MEMORY, Level, Watched
 from dyntrace_command.common.trigger_rate import AtMost, Rate
+from dyntrace_command.host.cgroups import memory_limit
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
+from dyntrace_command.recording.node_end import End
 from dyntrace_command.recording.session import Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
 from dyntrace_command.recording.triggers import Fired, Triggers
@@ -40,7 +44,8 @@ ASKED = "asked"
 
 
 class When(NamedTuple):
-    """When to write: the causes, the rate limit, and the number of snapshots to keep."""
+    """When to write: the causes in addition to the end of a node, the rate limit, and the number of snapshots to
+    keep."""
     causes: Sequence[Cause]
     at_most: AtMost
     keep: int
@@ -72,7 +77,10 @@ class Recorder:
 
     def __init__(self, session: Session, triggers: Triggers, place: RecorderFolder, when: When) -> None:
         self.session, self.triggers, self.place, self.when = session, triggers, place, when
-        self.rate = Rate(when.at_most, [one.time for one in snapshots(place.path)])
+        earlier = snapshots(place.path)
+        self.rate = Rate(when.at_most, [one.time for one in earlier if one.cause != END])
+        # The last events of a node are not to be lost because of the snapshots before.
+        self.rate_of_ends = Rate(when.at_most, [one.time for one in earlier if one.cause == END])
         self.last: Optional[Snapshot] = None
         self.refused = ""
         self.more = 0
@@ -82,11 +90,12 @@ class Recorder:
         self.ended = self.sought = 0.0
         # The nodes whose status is not checked yet, and since when they are recorded.
         self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
+        self.watched: Dict[Tuple[Level, Node], Watched] = {}
 
     def introduction(self) -> str:
         """Returns a description, as a sentence."""
         names = ", ".join(node.show() for node in self.session.nodes)
-        causes = ", ".join(cause.name for cause in self.when.causes)
+        causes = ", ".join([*(cause.name for cause in self.when.causes if cause != REQUESTED), END])
         return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
@@ -95,35 +104,62 @@ class Recorder:
         while not interrupted.happened.is_set() and self.gone < len(self.session.nodes) \
                 and (seconds is None or time.monotonic() - began < seconds):
             terminal = [0] if may_read_terminal() else []
-            ready, _, _ = select.select(self.triggers.streams() + terminal, [], [], STEP_S)
+            ends = self.session.ends()
+            ready, _, _ = select.select([*self.triggers.streams(), *terminal, *ends], [], [], STEP_S)
             if 0 in ready and not sys.stdin.readline():
                 break
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
-                self.write(ASKED, self.session.nodes[0].node, "")
+                self.write(ASKED, self.session.nodes[0].node, "", self.rate)
             # The signal that stops this command may also end the program that receives notifications.
-            if set(ready) - {0} and not interrupted.happened.is_set():
+            if set(ready) - {0, *ends} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
                     self.note(fired)
-            if time.monotonic() - polled >= POLL_S:
+            if set(ready) & set(ends) or time.monotonic() - polled >= POLL_S:
                 polled = time.monotonic()
                 self.poll()
         self.save_count()
 
     def note(self, fired: Fired) -> None:
-        """Writes a snapshot, or counts the match if the limit is reached."""
+        """Writes a snapshot, or counts the match if the limit is reached. Samples of a level only match if it lasts."""
+        if fired.cause.level:
+            text = self.compared(fired.cause.level, fired.node, fired.fields)
+            if not text:
+                return
+            fired = fired._replace(text=text)
         if self.rate.allows(time.time()):
-            self.write(fired.cause.name, fired.node.node, fired.text)
+            self.write(fired.cause.name, fired.node.node, fired.text, self.rate)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
             self.triggers.pause()
 
-    def write(self, cause: str, node: str, text: str) -> None:
+    def compared(self, level: Level, node: Node, fields: Sequence[str]) -> str:
+        """Returns a text if a level has lasted long enough. Any program of the node's user may have written the
+        fields."""
+        key = level, node
+        if key not in self.watched:
+            is_of_host = level.quantity.limit == HOST_MEMORY
+            self.watched[key] = Watched(level, memory_limit(node.process) if is_of_host else None)
+        with contextlib.suppress(ValueError, TypeError):
+            name, value = fields
+            return hide(self.watched[key].note(name, float(value), time.monotonic()))
+        return ""
+
+    def find_silent(self) -> None:
+        """Writes a snapshot for nodes whose samples do not come any more."""
+        for cause in self.when.causes:
+            for node in self.session.nodes:
+                watched = self.watched.get((cause.level, node)) if cause.level else None
+                text = watched.silent(time.monotonic()) if watched and node not in self.missing else ""
+                if text:
+                    self.note(Fired(cause._replace(level=None), node, text))
+
+    def write(self, cause: str, node: str, text: str, rate: Rate) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         self.save_count()
         now, self.last, self.more = time.time(), None, 0
-        self.rate.tries(now)
+        rate.tries(now)
         try:
             check_room(self.place.path, self.session.buffers + RESERVE)
             with self.place.begun(cause, clean(node), now, clean(text)) as snapshot:
@@ -133,10 +169,10 @@ class Recorder:
             self.refuse(cause, failure)
             return
         self.last, self.refused = snapshot, ""
-        self.rate.took(now)
+        rate.took(now)
         self.place.prune()
         announce(f"{snapshot.show()}\n  {snapshot.path}")
-        if self.rate.is_spent():
+        if rate.is_spent():
             announce(f"  no more snapshots until the limit allows one: at most {self.when.at_most.show()}")
 
     def refuse(self, cause: str, failure: Exception) -> None:
@@ -160,24 +196,35 @@ class Recorder:
         if self.triggers.has_ended():
             # Another program may keep its output open.
             self.triggers.fired()
-        for node in self.session.nodes_that_ended():
-            self.unsure.pop(node, None)
-            if node.node in NAMELESS:
-                self.gone += 1
-                announce(f"dyntrace: {node.show()} has ended; it has no name, so it can't be found again")
-            else:
-                self.missing.append(node)
-                self.ended = now
-                announce(f"dyntrace: {node.show()} has ended; it is recorded again when it is back")
+        for node, end in self.session.nodes_that_ended():
+            self.note_end(node, end)
         if self.missing and (now - self.ended < SOON_S or now - self.sought >= SELDOM_S):
             self.sought = now
             self.find_again()
-        if not self.triggers.are_set and self.rate.allows(time.time()):
+        if self.triggers.are_set:
+            self.find_silent()
+        elif self.rate.allows(time.time()):
+            # Samples did not come meanwhile.
+            self.watched.clear()
             self.triggers.set(self.session.nodes)
         for node, began in list(self.unsure.items()):
             if now - began > FOLLOWS_S:
                 del self.unsure[node]
                 self.report_untraced(node)
+
+    def note_end(self, node: Node, end: End) -> None:
+        """Writes a snapshot with the last events of a node, before a new one overwrites them."""
+        text = f"dyntrace: {node.show()} has ended, {end.how}"
+        self.unsure.pop(node, None)
+        if node.node in NAMELESS:
+            self.gone += 1
+            announce(f"{text}; it has no name, so it can't be found again")
+        else:
+            self.missing.append(node)
+            self.ended = time.monotonic()
+            announce(f"{text}; it is recorded again when it is back")
+        if self.rate_of_ends.allows(time.time()):
+            self.write(END, node.node, end.how, self.rate_of_ends)
 
     def find_again(self) -> None:
         """Replaces nodes that have ended by new ones of the same name and user."""
@@ -187,6 +234,7 @@ class Recorder:
             self.missing.remove(old)
             self.session.exchange(old, new)
         if back:
+            self.watched.clear()
             self.triggers.set(self.session.nodes)
         for _, new in back:
             self.unsure[new] = time.monotonic()

@@ -12,7 +12,7 @@ import shutil
 import struct
 import sys
 import time
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import Progress, may_read_terminal, say, size
@@ -21,6 +21,7 @@ from dyntrace_command.host.execution import Program, run
 from dyntrace_command.host.files import MB, NEEDED_AT_START, RESERVE, check_room, has_room, own_folder
 from dyntrace_command.host.trees import folder_size, remove_tree, tree
 from dyntrace_command.node.node import Node, status_now, untraced
+from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.mirror import Mirror, mirrored
 from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, lost_text
 from dyntrace_command.recording.session import Session, Wanted, buffer_size
@@ -45,12 +46,14 @@ EMPTY_BITS = 128 * 8
 
 class Recorded(NamedTuple):
     """The numbers of a recording, None if unknown: events, lost events as a text, bytes. `remarks` are messages about
-    it. `findings` is a text, empty if the recording could not be read in time."""
+    it. `findings` is a text, empty if the recording could not be read in time. `ended` has the parameters of the viewer
+    that name nodes that have ended."""
     events: Optional[int]
     lost: str
     bytes: Optional[int]
     remarks: List[str]
     findings: str = ""
+    ended: Dict[str, str] = {}
 
     def summary(self) -> str:
         """Returns the remarks, then the numbers as a line."""
@@ -88,6 +91,7 @@ class Watch:
         self.progress = Progress(quiet)
         self.began = self.stopped = time.monotonic()
         self.has_come = False
+        self.ends: List[End] = []
 
     def lasts(self) -> float:
         """Returns the seconds since the start."""
@@ -99,7 +103,7 @@ class Watch:
             say(self.introduction(seconds))
         try:
             while not self.interrupted.happened.is_set() and (seconds is None or self.lasts() < seconds) \
-                    and len(self.session.ended) < len(self.session.nodes):
+                    and self.session.watches:
                 self.wait(1 if seconds is None else min(1, max(0, seconds - self.lasts())))
                 self.look()
         finally:
@@ -143,9 +147,11 @@ class Watch:
         session, folder = self.session, self.session.wanted.folder
         lasts = self.lasts()
         session.check_relay()
-        for node in session.nodes_that_ended():
+        for node, end in session.nodes_that_ended():
             self.progress.end()
-            say(f"dyntrace: {node.show()} has ended after {lasts:.1f} s; the recording has its events until then")
+            self.ends.append(end)
+            say(f"dyntrace: {node.show()} has ended after {lasts:.1f} s, {end.how}; the recording has its events until "
+                "then")
         lost = session.lost()
         if lost is None:
             raise Failure("daemon_gone", folder=folder or "FOLDER")
@@ -177,7 +183,7 @@ class Watch:
             with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
                 # Events that were in memory have no index.
-                found = examine(mirror, self.is_late) if may_have else None
+                found = examine(mirror, self.is_late, ended(self.ends)) if may_have else None
                 events = found.events if found else count_events(mirror, self.is_late)
         except Failure as failure:
             if failure.key not in ("empty_folder", "no_recording"):
@@ -186,7 +192,8 @@ class Watch:
         if not events and (events == 0 or not may_have):
             raise self.not_started(folder, lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
-                        remarks + (found.said if found else []) + withheld, found.findings if found else "")
+                        remarks + (found.said if found else []) + withheld, found.findings if found else "",
+                        ended(self.ends))
 
     def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
         """Removes the folder, and returns the failure of a recording without events."""

@@ -5,6 +5,7 @@ import re
 import shutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from dyntrace_command.common.outputs import SINKS, arguments_of
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.execution import READ, Program, run
 from dyntrace_command.host.tools import own_data
@@ -41,13 +42,14 @@ def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
     return str(lost)
 
 
-def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None) -> Optional[Examined]:
+def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None,
+            params: Optional[Dict[str, str]] = None) -> Optional[Examined]:
     """Returns the counts of the recordings; None without babeltrace2 or its plugin, or if they can't be read in
     time."""
     if shutil.which("babeltrace2") is None:
         return None
     done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(),
-                        "--component=sink.dyntrace.report", '--params=format="json",path="-"']),
+                        *arguments_of(SINKS[".json"], {"path": "-", **(params or {})})]),
                EXAMINED_S, errors=READ, give_up=give_up)
     if done.status != 0:
         return None

@@ -7,7 +7,7 @@ import signal
 from typing import Dict, List, Optional
 
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.common.outputs import sink_of, written
+from dyntrace_command.common.outputs import arguments_of, sink_of
 from dyntrace_command.common.terminal import last_lines, size
 from dyntrace_command.host.execution import READ, SHOWN, Program, run
 from dyntrace_command.host.files import checked_output
@@ -46,9 +46,8 @@ def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) 
         raise Failure("old_tool", tool="babeltrace2", version="2.0", needed="2.1", package="babeltrace2",
                       why="for recordings of LTTng 2.15")
     _, sink = sink_of(output)
-    params = {**sink.params, **params, "path": output or "-"}
-    return [babeltrace2, f"--plugin-path={place}", *mirror.paths(), f"--component=sink.dyntrace.{sink.component}",
-            "--params=" + ",".join(written(sink, name, value) for name, value in params.items())]
+    return [babeltrace2, f"--plugin-path={place}", *mirror.paths(),
+            *arguments_of(sink, {**params, "path": output or "-"})]
 
 
 def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:

@@ -3,7 +3,7 @@ import os
 import re
 import shutil
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, PROVIDER, full_name, matching, of_groups
 from dyntrace_command.common.failures import Failure
@@ -14,6 +14,7 @@ from dyntrace_command.host.children import Guard
 from dyntrace_command.host.execution import NO_ANSWER
 from dyntrace_command.host.tools import tool
 from dyntrace_command.node.node import Node
+from dyntrace_command.recording.node_end import End, NodeWatch
 from dyntrace_command.tracers.lttng import NETWORK_S, Lttng
 from dyntrace_command.tracers.relay_link import RelayLink
 
@@ -47,11 +48,13 @@ class Session:
         self.name = f"dyntrace-{os.getpid()}-{time.strftime('%H%M%S')}-{os.urandom(2).hex()}"
         self.stopped = False
         self.relay = RelayLink(wanted.url) if wanted.url else None
-        self.ended: Set[int] = set()
+        # The nodes that have not ended.
+        self.watches: Dict[int, NodeWatch] = {}
         self.buffers = 0
         self.guard: Optional[Guard] = None
 
     def __enter__(self) -> "Session":
+        self.watches = {node.pid: NodeWatch(node) for node in self.nodes}
         self.guard = Guard(self.daemon.program(tool("lttng"), "--no-sessiond", "destroy", self.name))
         try:
             self.daemon.do("create", self.name, *self.where(), *(["--snapshot"] if self.wanted.snapshot else []))
@@ -129,7 +132,7 @@ class Session:
     def exchange(self, old: Node, new: Node) -> None:
         """Replaces a node that has ended by another one."""
         # The new node may have the same process number.
-        self.ended.discard(new.pid)
+        self.watches[new.pid] = NodeWatch(new)
         if new.pid != old.pid:
             self.do("track", "-u", "-s", self.name, f"--vpid={new.pid}")
             self.do("untrack", "-u", "-s", self.name, f"--vpid={old.pid}")
@@ -158,13 +161,18 @@ class Session:
                              f"{lost} events were discarded because the buffers were full") +
                        "; events in transit, of half a second or more, are lost, too, and not counted")
 
-    def nodes_that_ended(self) -> List[Node]:
-        """Returns the nodes that have ended since the last call."""
-        found = [node for node in self.nodes if node.pid not in self.ended and not node.lives()]
-        self.ended |= {node.pid for node in found}
-        return found
+    def nodes_that_ended(self) -> List[Tuple[Node, End]]:
+        """Returns the nodes that have ended since the last call, and how."""
+        return [(watch.node, self.watches.pop(pid).end()) for pid, watch in list(self.watches.items())
+                if not watch.node.lives()]
+
+    def ends(self) -> List[int]:
+        """Returns descriptors that become readable when a node ends, if the kernel has such descriptors."""
+        return [watch.process.descriptor for watch in self.watches.values() if watch.process.descriptor != -1]
 
     def __exit__(self, *_: object) -> None:
+        for watch in self.watches.values():
+            watch.close()
         hangs = self.relay is not None and self.relay.is_gone()
         began = time.monotonic()
         status, _output = self.daemon.attempt("destroy", *(["--no-wait"] if hangs else []), self.name,

@@ -34,10 +34,11 @@ REMOVE = 'names=$1; shift; for name in $names; do "$@" remove-trigger "$name"; d
 
 
 class Fired(NamedTuple):
-    """A cause that fired in a node, and its fields as a text without contents."""
+    """A cause that fired in a node, its fields as a text without contents, and unchanged."""
     cause: Cause
     node: Node
     text: str
+    fields: Sequence[str] = ()
 
 
 class Triggers:
@@ -130,7 +131,8 @@ class Triggers:
         """Parses a line; returns None if it is invalid. Any program of that user may have written it."""
         with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
-            return Fired(*self.of[self.names.index(name)], text=" ".join(map(hide, filter(None, texts)))[:LINE_MOST])
+            return Fired(*self.of[self.names.index(name)], text=" ".join(map(hide, filter(None, texts)))[:LINE_MOST],
+                         fields=texts)
         return None
 
     def pause(self) -> None:

@@ -11,7 +11,9 @@ import sys
 import time
 from typing import Any, List, Optional, Tuple
 
-STRING, DROPPED, INTERRUPTED, ALREADY = 5, 1, 2, -3
+UNSIGNED, SIGNED, STRING, DROPPED, INTERRUPTED, ALREADY = 0, 1, 5, 1, 2, -3
+NUMBERS = {UNSIGNED: ("lttng_event_field_value_unsigned_int_get_value", ctypes.c_uint64),
+           SIGNED: ("lttng_event_field_value_signed_int_get_value", ctypes.c_int64)}
 TEXT_MOST = 300
 
 # A busy daemon may close a connection (seen with LTTng 2.16).
@@ -77,10 +79,13 @@ class Library:
         return [self.text(values, index) for index in range(count.value)]
 
     def text(self, values: ctypes.c_void_p, index: int) -> str:
-        """Returns one of the captured values, or an empty text if it is not a string."""
+        """Returns one of the captured values; an empty text if it is neither a string nor an integer."""
         status, value = self.through("lttng_event_field_value_array_get_element_at_index", ctypes.c_void_p, values,
                                      index)
-        if status != 0 or self.do("lttng_event_field_value_get_type", value) != STRING:
+        kind = self.do("lttng_event_field_value_get_type", value) if status == 0 else -1
+        if kind in NUMBERS:
+            return str(self.through(*NUMBERS[kind], value)[1].value)
+        if kind != STRING:
             return ""
         _, text = self.through("lttng_event_field_value_string_get_value", ctypes.c_char_p, value)
         return (text.value or b"").decode("utf-8", "replace")[:TEXT_MOST]
