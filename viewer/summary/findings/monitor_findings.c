@@ -10,6 +10,8 @@ static struct dt_amount up_to_ns(const struct dt_pair *row) {
 
 static void long_schedule(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                           const char *times) {
+    if (row->from && dt_has_copied(summary, row->from))
+        return;
     dt_find(summary, DT_RULE_long_schedules,
             dt_quantiles_max(&row->took) >= dt_limits.long_schedules.time ? DT_MEDIUM : DT_LOW,
             row->from, "%s ran without a pause for up to %s, %s%s%s", name, up_to_ns(row).text,
@@ -18,6 +20,8 @@ static void long_schedule(struct dt_summary *summary, const struct dt_pair *row,
 
 static void long_gc(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                     const char *times) {
+    if (row->from && (dt_is_formatting(summary, row->from) || dt_has_copied(summary, row->from)))
+        return;
     dt_find(summary, DT_RULE_reported_collections, DT_MEDIUM, row->from,
             "%s: the VM reported garbage collections of up to %s, %s", name, up_to_ns(row).text,
             times);
@@ -25,6 +29,8 @@ static void long_gc(struct dt_summary *summary, const struct dt_pair *row, const
 
 static void large_heap(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                        const char *times) {
+    if (row->from && dt_is_formatting(summary, row->from))
+        return;
     dt_find(summary, DT_RULE_large_heaps, DT_MEDIUM, row->from,
             "%s: the VM reported a heap of up to %s, %s", name,
             dt_show_bytes((uint64_t)dt_quantiles_max(&row->took)).text, times);
