@@ -36,7 +36,7 @@ tidy() ->
     lists:sort([rand:uniform() || _ <- lists:seq(1, 500)]).
 
 %% Returns when it is in place.
--spec plant(jobs | late | idle_pool | chain | burn) -> ok.
+-spec plant(jobs | late | idle_pool | large_binaries | chain | burn | terms | copies | formatting) -> ok.
 plant(Kind) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
@@ -71,6 +71,13 @@ planted(late) ->
 planted(idle_pool) ->
     [First | _] = [spawn_link(fun work/0) || _ <- lists:seq(1, 50)],
     started(dispatcher, 100, fun() -> First ! work end);
+%% As many workers as with `terms', which collect by themselves, and messages as large as those of `copies' that the VM
+%% does not copy.
+planted(large_binaries) ->
+    _ = [spawn_link(fun() -> every(500, fun() -> erlang:garbage_collect() end) end) || _ <- lists:seq(1, 200)],
+    started(archive, fun archive/0),
+    Binary = binary:copy(<<0>>, 25000000),
+    started(order_export, 500, fun() -> archive ! {orders, Binary} end);
 
 %% -- Faults ----------------------------------------------------------------------------------
 
@@ -82,7 +89,36 @@ planted(chain) ->
 %% As many processes as schedulers and two more compute endlessly.
 planted(burn) ->
     [spawn_link(fun() -> burn(1) end) || _ <- lists:seq(0, erlang:system_info(schedulers_online) + 1)],
-    ok.
+    ok;
+%% Workers with some data use a persistent term, which is replaced again and again.
+planted(terms) ->
+    ok = reload(),
+    _ = [spawn_link(fun() -> use_term(lists:seq(1, 20000)) end) || _ <- lists:seq(1, 200)],
+    started(price_reload, 300, fun reload/0);
+%% A term of a few kB, which shares its parts, has 25 MB in a message.
+planted(copies) ->
+    started(archive, fun archive/0),
+    started(order_export, fun() -> export(lists:foldl(fun(_, Term) -> {Term, Term} end, [1, 2], lists:seq(1, 20))) end);
+%% As for a crash report.
+planted(formatting) ->
+    started(event_store, fun() -> format([{N, binary:copy(<<N:64>>, 8)} || N <- lists:seq(1, 50000)]) end).
+
+reload() ->
+    persistent_term:put({?MODULE, prices}, maps:from_list([{N, rand:uniform()} || N <- lists:seq(1, 2000)])).
+
+use_term(Data) ->
+    2000 = map_size(persistent_term:get({?MODULE, prices})),
+    receive after 20 -> use_term(Data) end.
+
+archive() ->
+    receive {orders, _} -> true = erlang:garbage_collect(), archive() end.
+
+export(Orders) ->
+    receive after 500 -> archive ! {orders, Orders}, export(Orders) end.
+
+format(Events) ->
+    _ = io_lib:format("~p", [Events]),
+    format(Events).
 
 server(Name, How) ->
     {ok, _} = gen_server:start_link({local, Name}, ?MODULE, How, []),
@@ -93,8 +129,11 @@ clients(Server, Count) ->
     ok.
 
 started(Name, Ms, Fun) ->
+    started(Name, fun() -> every(Ms, Fun) end).
+
+started(Name, Loop) ->
     Owner = self(),
-    Pid = spawn_link(fun() -> true = register(Name, self()), Owner ! {self(), started}, every(Ms, Fun) end),
+    Pid = spawn_link(fun() -> true = register(Name, self()), Owner ! {self(), started}, Loop() end),
     receive {Pid, started} -> ok end.
 
 every(Ms, Fun) ->

@@ -8,7 +8,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [healthy, jobs, late, idle_pool, chain, burn].
+    [healthy, jobs, late, idle_pool, large_binaries, chain, burn, terms, copies, formatting].
 
 init_per_suite(Config) ->
     Daemon = observed:start_daemon(),
@@ -27,6 +27,7 @@ healthy(Config) -> ?assertEqual([], observed:serious(report(Config))).
 jobs(Config) -> silent(jobs, Config).
 late(Config) -> silent(late, Config).
 idle_pool(Config) -> silent(idle_pool, Config).
+large_binaries(Config) -> silent(large_binaries, Config).
 
 silent(Kind, Config) ->
     ?assertEqual([], observed:serious(during(Kind, Config))).
@@ -44,6 +45,20 @@ chain(Config) ->
 burn(Config) ->
     Busy = "the schedulers are \\d+ % busy on average, .*\\d+ % of it by \\d processes like <.*> erlang:apply/2: ",
     observed:check([Busy, "ran for (over )?\\d+ % of the recording"], during(burn, Config)).
+
+%% The process that changes a persistent term uses next to no time. All others search their heaps.
+terms(Config) ->
+    observed:check(["> price_reload replaced or erased persistent terms \\d+ times", " waited .* for a scheduler"],
+                   during(terms, Config)).
+
+%% The sender copies the message. The receiver collects it.
+copies(Config) ->
+    observed:check(["> order_export sent \\d+ messages to <.*> archive, with up to \\d+\\.\\d MB of data: "],
+                   during(copies, Config)).
+
+%% A process that makes text of its state looks like one that is busy, collects and grows.
+formatting(Config) ->
+    observed:check(["> event_store formatted a large term as text for "], during(formatting, Config)).
 
 during(Kind, Config) ->
     Node = ?config(node, Config),

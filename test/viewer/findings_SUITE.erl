@@ -14,10 +14,11 @@ suite() ->
     [{timetrap, {minutes, 10}}].
 
 all() ->
-    [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, storm_at_a_listener,
-     suspended_first, stuck, not_stuck, loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first,
-     throttled_node, files_or_ports, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node,
-     nodes_that_call, exhausted, planted, planted_waits, timed_out, busy_without_deliveries].
+    [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, formatting,
+     terms_by_inference, copied_argument, storm_at_a_listener, suspended_first, stuck, not_stuck,
+     loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, throttled_node, files_or_ports, ends_of_otp,
+     parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted, planted_waits,
+     timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -59,6 +60,18 @@ cases() ->
      {crashes, high, "<0.91.0> a:b/1 crashed: {badmatch,[]}", [spawned(0, ?B, ?A), exited(10, ?B, "{badmatch,[]}")]},
      {purges, high, "a purge of the module month_report_mod killed <0.101.0> a:b/1 and 1 more, which ran its old code "
                     "(inferred)", purged(true)},
+     {formatting, high, "<0.90.0> shop_db formatted a large term as text for 3.00 s, with up to 97.0 MB of memory, "
+                        "while 20 messages waited, as for a crash report of its state and messages", formats(0)},
+     {large_messages, medium, "<0.90.0> shop_db sent 2 messages to <0.91.0>, with up to 24.0 MB of data: it copied "
+                              "each for up to 60.0 ms without a pause, 120 ms in total (inferred)",
+      copies(60, 3000000)},
+     {large_objects, medium, "<0.90.0> shop_db ran for up to 40.0 ms without a pause, 3 times for more than 10.0 ms; "
+                             "its ETS table sessions has 2 objects of 12.0 MB on average, which each insert and "
+                             "lookup copies",
+      inserts(3, 24, 2)},
+     {persistent_terms, medium, "<0.90.0> conf_reload replaced or erased persistent terms 4 times: each time, all 200 "
+                                "processes searched their heaps for the old term, which took up to 20.0 ms, 80.0 ms in "
+                                "total", searches("persistent_term:put/2", 200)},
      {timed_out_calls, high, "<0.90.0> shop_db: 1 of 1 call timed out (inferred)",
       [identity(0, ?A, "shop_db"), request(10, ?B, 1),
        {40, process_scheduled, #{pid => ?B, entry => "gen:do_call/4", type => "in"}}, receipt(50, ?B, "timeout"),
@@ -326,6 +339,31 @@ not_found(Config) ->
              {crashes, purged(true)},
              {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
                          [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
+             %% Large binaries, which are not copied; a delay by the host; a message that explains a part of the time;
+             %% a single copy.
+             {large_messages, copies(60, 46)},
+             {large_messages, copies(60, 0)},
+             {large_messages, copies(60, 200000)},
+             {large_messages, [Event || Event <- lists:flatten(copies(60, 3000000)), at(Event) < 2 * ?S]},
+             {long_wait, copies(60, 3000000)},
+             %% Many small objects; short runs.
+             {large_objects, inserts(3, 24, 2000)},
+             {large_objects, inserts(2, 24, 2)},
+             %% The same after purges of code; few processes; a new configuration; processes that collect by themselves.
+             {persistent_terms, [searches("shop:init/1", 200), identity(0, ?D, "erts_code_purger"),
+                                 [send(N * ?S, ?B, ?D, "{purge,shop,<0.91.0>,#Ref<0.0.0.1>}")
+                                  || N <- lists:seq(1, 4)]]},
+             {persistent_terms, searches("persistent_term:put/2", 40)},
+             {persistent_terms, [Event || Event <- lists:flatten(searches("persistent_term:put/2", 200)),
+                                          at(Event) < 3 * ?S]},
+             {persistent_terms, [[collection(N * ?S + M * 100, pid(M), 90, 5000) || N <- lists:seq(1, 4),
+                                                                                   M <- lists:seq(1, 100)],
+                                 send(0, ?A, ?B, "m"), counter(0, "processes", 200)]},
+             %% A process that formats many small terms, and sends or writes each; and a short time.
+             {formatting, [formats(0), [send(N * ?S div 4, ?A, ?B, "m") || N <- lists:seq(0, 12)]]},
+             {formatting, [formats(0), [runs(N * ?S div 4 + 10 * ?MS - 1, ?A, "shop:write/2", 0)
+                                        || N <- lists:seq(0, 12)]]},
+             {formatting, [Event || Event <- lists:flatten(formats(0)), at(Event) < 900 * ?MS]},
              %% Its queue gets longer and shorter.
              {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
                               || N <- lists:seq(0, 7)]},
@@ -414,6 +452,17 @@ gave_up_at_the_end(Config) ->
     Report = report([Event || Event <- lists:flatten(gave_up()), at(Event) < 4 * ?S], Config),
     [{high, Text}] = found(gave_up, Report),
     ?assertMatch({match, _}, re:run(Text, "; terminated pay_ledger <0.91.0>$"), Text).
+
+%% A crash report explains the time, memory, collections and queue of its process.
+formatting(Config) ->
+    Events = [formats(5 * ?S), collection(6 * ?S, ?A, 300 * ?MS, 10000000), in(10 * ?S, ?B)],
+    Text = "<0.90.0> shop_db formatted a large term as text for 3.00 s, with up to 97.0 MB of memory, while 20 "
+           "messages waited",
+    ?assertEqual([{high, Text ++ ", as for a crash report of its state and messages"}],
+                 found(all, report(Events, Config))),
+    [?assertEqual([{high, Text ++ Why}], found(formatting, report([Events, Event], Config)))
+     || {Why, Event} <- [{": its crash report, because it has crashed", exited(9 * ?S, ?A, "badarg")},
+                         {": an error that it logged, such as its crash report", logged(4 * ?S, "error", "crash")}]].
 
 %% The most frequent error is shown.
 frequent_error(Config) ->
@@ -1072,6 +1121,74 @@ gave_up() ->
        exited(N * ?S + 40 * ?MS, pid(N), "gateway_down")] || N <- lists:seq(1, 3)],
      logged(3050 * ?MS, "error", report_of("shutdown", "reached_max_restart_intensity")),
      exited(3060 * ?MS, ?B, "shutdown"), exited(3070 * ?MS, ?A, "shutdown"), in(4 * ?S, ?C)].
+
+%% Process A runs so many times for 40 ms. It has a table of so many megabytes.
+inserts(Times, Megabytes, Objects) ->
+    [on("1_scheduler", Event)
+     || Event <- lists:flatten([identity(0, ?A, "shop_db"),
+                                {?S, table_sample, #{pid => ?A, table => "#Ref<0.1.2.3>", name => "sessions",
+                                                     memory => Megabytes * 1000000, objects => Objects}},
+                                [[in(N * ?S, ?A), out(N * ?S + 40 * ?MS, ?A)] || N <- lists:seq(1, Times)]])].
+
+%% Process A is suspended once per second, in this function first. Then the VM searches all processes.
+searches(Function, Processes) ->
+    Events = fun(At, Pid, Places) -> [{At + Ns, process_scheduled, #{pid => Pid, entry => Entry, type => Type}}
+                                      || {Ns, Type, Entry} <- Places] end,
+    Trap = "erlang:bif_return_trap/2",
+    Loop = "erts_literal_area_collector:msg_loop/4",
+    [identity(0, ?A, "conf_reload"), identity(0, ?C, "", "erts_literal_area_collector:start/0"), send(0, ?A, ?B, "m"),
+     counter(0, "processes", Processes), in(5 * ?S, ?B),
+     [[Events(N * ?S, ?A, [{0, "in", "timer:sleep/1"}, {10, "out", Function}, {20, "in", Function}, {30, "out", Trap},
+                           {40, "in", Trap}, {50, "out", "timer:sleep/1"}]),
+       Events(N * ?S, ?C, [{60, "in", Loop}, {70, "out", Trap}, {80, "in", Trap}, {90, "out", Loop},
+                           {20 * ?MS + 80, "in", "erts_literal_area_collector:release_area_switch/0"},
+                           {20 * ?MS + 90, "out", Loop}])] || N <- lists:seq(1, 4)]].
+
+%% Without a view into its functions, the process that ran before is the culprit, if it is always the same.
+terms_by_inference(Config) ->
+    Found = fun(Events) -> [{medium, Text}] = found(persistent_terms, report(Events, Config)), Text end,
+    Events = searches("shop:init/1", 200),
+    ?assertMatch("<0.90.0> conf_reload replaced or erased persistent terms 4 times (inferred): " ++ _, Found(Events)),
+    ?assertMatch("several processes replaced or erased persistent terms 4 times (inferred): " ++ _,
+                 Found([case Event of
+                            {At, process_scheduled, Of = #{pid := ?A}} when At > 2500 * ?MS ->
+                                {At, process_scheduled, Of#{pid => ?B}};
+                            _ -> Event
+                        end || Event <- lists:flatten(Events)])).
+
+%% Process A sends two messages to B, each in the last of so many milliseconds of a run. B gets so many words.
+copies(Ms, Words) ->
+    [on("1_scheduler", identity(0, ?A, "shop_db")),
+     [[on("1_scheduler", Event) || Event <- [in(At, ?A), send(At + 10, ?A, ?B, "m"), out(At + 10 + Ms * ?MS, ?A)]]
+      ++ [on("2_scheduler", Event)
+          || Event <- [in(At + Ms * ?MS, ?B),
+                       {At + Ms * ?MS, gc_major_start, #{pid => ?B, need => 0, heap => 233, old_heap => 0}},
+                       {At + Ms * ?MS + 9, gc_major_end, #{pid => ?B, reclaimed => Words, heap => 233, old_heap => 0,
+                                                           binaries => 3000000}},
+                       out(At + Ms * ?MS + 20, ?B)]]
+      || At <- [?S, 2 * ?S]]].
+
+%% The argument of a new process, which its first collection shows.
+copied_argument(Config) ->
+    Events = [identity(0, ?A, "shop_db"),
+              [[in(N * ?S, ?A), spawned(N * ?S + 40 * ?MS, pid(N), ?A), out(N * ?S + 41 * ?MS, ?A),
+                {N * ?S + 50 * ?MS, gc_major_start, #{pid => pid(N), need => 0, heap => 3000000, old_heap => 0}},
+                {N * ?S + 51 * ?MS, gc_major_end, #{pid => pid(N), reclaimed => 2900000, heap => 100000,
+                                                    old_heap => 0}}] || N <- [1, 2, 3]]],
+    ?assertEqual([{medium, "<0.90.0> shop_db started 3 a:b/1 with up to 24.0 MB of data: it copied each for up to "
+                           "40.0 ms without a pause, 120 ms in total (inferred)"}],
+                 found(large_messages, report(Events, Config))).
+
+%% Process A formats from this time on, for three seconds.
+formats(At) ->
+    [identity(0, ?A, "shop_db"), send(0, ?A, ?B, "m"),
+     [[runs(At + N * 10 * ?MS, ?A, case N rem 3 of 0 -> "lists:reverse/1"; _ -> "io_lib_pretty:pp/4" end, 10 * ?MS - 1)]
+      || N <- lists:seq(1, 300)],
+     sample(At + ?S, ?A, 20, 97000000, 1000000, "running", "io_lib_pretty:pp/4")].
+
+runs(At, Pid, Entry, Ns) ->
+    [{Time, process_scheduled, #{pid => Pid, entry => Entry, type => Type}}
+     || {Time, Type} <- [{At, "in"}, {At + Ns, "out"}]].
 
 %% As a supervisor logs it.
 report_of(Context, Reason) ->

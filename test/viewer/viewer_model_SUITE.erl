@@ -22,10 +22,10 @@ groups() ->
                      answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
                      tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
                      without_deliveries, to_ports_without_deliveries, behind_a_far_one, to_an_untraced_node]},
-     {server_calls, [], [reply, no_alias, own_servers, own_servers_again, deferred, call_timeout, caller_exits,
-                         server_down, to_a_dead_server, of_both_kinds, cut_request, gone_on, gone_on_unsure,
-                         gone_on_in_a_loss, gone_on_far, reply_before_delivery, served_while_running, exits_with_reason,
-                         no_server]},
+     {server_calls, [], [reply, no_alias, own_servers, own_servers_again, deferred, woken_by_a_copy, call_timeout,
+                         caller_exits, server_down, to_a_dead_server, of_both_kinds, cut_request, gone_on,
+                         gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery, served_while_running,
+                         exits_with_reason, no_server]},
      {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
                  other_events, general_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
@@ -872,6 +872,31 @@ deferred(Config) ->
 parts(Call) ->
     {match, Numbers} = re:run(Call, "(?<=taken=|deferred=|runnable=)\\d+", [global, {capture, first, list}]),
     lists:append(Numbers).
+
+%% A sender without an event for long copies the message, which arrives at the end. The receiver is not runnable before,
+%% and the server does not account for the copy of a request.
+woken_by_a_copy(Config) ->
+    Ms = 1000000,
+    Thread = fun(N, {Ns, Probe, Fields}) -> {Ns, Probe, Fields, #{vpid => 17, vtid => N, procname => "scheduler"}} end,
+    Dump = fun(Sender, In) ->
+                   Events = [Thread(1, scheduled(0, "<0.1.0>", "in")), Thread(2, scheduled(5, "<0.9.0>", "out")),
+                             Thread(1, sent(10, "<0.1.0>", "<0.9.0>", ?REQUEST)), Thread(1, Sender),
+                             Thread(2, scheduled(In, "<0.9.0>", "in")),
+                             Thread(2, sent(90 * Ms, "<0.9.0>", "#Ref<0.1.2.3>", ?REPLY))],
+                   All = dump(lists:keysort(1, Events), Config),
+                   [Call] = of_kind("server_call", All),
+                   {states_of([Line || Line <- All, value(process, Line) =:= "<0.9.0>#2"]), number(began, Call)}
+           end,
+    Runs = fun(From) -> {"running", From, 90 * Ms, false} end,
+    ?assertEqual({[{"waiting", 5, 10, false}, {"waiting", 10, 60 * Ms, true}, Runs(60 * Ms)], 60 * Ms},
+                 Dump(scheduled(61 * Ms, "<0.1.0>", "out"), 60 * Ms)),
+    ?assertEqual({[{"waiting", 5, 10, false}, {"waiting", 10, 60 * Ms, true}, {"runnable", 60 * Ms, 70 * Ms, true},
+                   Runs(70 * Ms)], 60 * Ms},
+                 Dump(scheduled(60 * Ms, "<0.1.0>", "out"), 70 * Ms)),
+    %% The sender goes on: with another message, or after a time slice.
+    [?assertEqual({[{"waiting", 5, 10, false}, {"runnable", 10, 70 * Ms, true}, Runs(70 * Ms)], 10},
+                  Dump(Sender, 70 * Ms))
+     || Sender <- [sent(30 * Ms, "<0.1.0>", "<0.2.0>", "m"), scheduled(2 * Ms, "<0.1.0>", "out")]].
 
 %% The request may reach the server after the timeout.
 call_timeout(Config) ->

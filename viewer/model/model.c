@@ -70,7 +70,7 @@ static const struct dt_hooks hooks = {
     .scheduled = {dt_deliveries_infer, dt_server_calls_scheduled, dt_calls_scheduled},
     .arrived = {dt_scheduling_arrived},
     .timed_out = {dt_server_calls_timed_out},
-    .sent = {dt_server_calls_sent, dt_tasks_sent},
+    .sent = {dt_scheduling_sent, dt_server_calls_sent, dt_tasks_sent},
     .delivered = {dt_server_calls_delivered},
 };
 

@@ -80,9 +80,11 @@ struct dt_scheduler {
    first arrival: a message sent to it, or a delivered message whose send was not recorded. From
    then on it is runnable, because the VM runs a process at each arrival, even if its `receive` does
    not take the message. A message does not wake a process in timer:sleep/1, or one suspended on a
-   busy port or connection. RUNNABLE is therefore never too long, except for processes suspended by
-   another process, until a process_sample shows that. WAITING may be too long: `inferred` is set if
-   no arrival ended it.
+   busy port or connection. A message that takes long to copy arrives at the end of its copy: if the
+   sender runs on for some milliseconds without an event, the receiver is not RUNNABLE until the
+   sender stops, or until it runs itself. RUNNABLE is therefore never too long, except for processes
+   suspended by another process, until a process_sample shows that. WAITING may be too long:
+   `inferred` is set if no arrival ended it.
 
    A process that calls a port keeps running while the port runs: both are RUNNING on the same
    scheduler. */
@@ -151,6 +153,7 @@ struct dt_interval {
                         unknown */
     bool is_major;   /* COLLECTING */
     uint64_t reclaimed, heap, old_heap; /* COLLECTING: words, at its end; 0 if it is open */
+    uint64_t before;                    /* COLLECTING: words of the heaps at its begin */
     uint64_t binaries; /* COLLECTING: the same, outside of the heaps, which refer to them */
     int64_t explained; /* COLLECTING: the longest expected ns for its words; INT64_MAX if they are
                           unknown */

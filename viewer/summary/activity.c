@@ -25,6 +25,8 @@ void dt_activity_free(struct dt_activity *activity) {
         g_array_free(activity->stack, true);
     dt_sampled_free(activity->sampled);
     g_free(activity->heap);
+    g_free(activity->formatting);
+    g_free(activity->arrival);
     g_free(activity);
 }
 

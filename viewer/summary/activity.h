@@ -1,6 +1,7 @@
 /* What a process did: the numbers that the summary collects of each dt_actor. */
 #pragma once
 
+#include "summary/formatting.h"
 #include "summary/heap_growth.h"
 #include "summary/sample_series.h"
 #include "actors/actors.h"
@@ -36,22 +37,30 @@ struct dt_walk {
 };
 void dt_sampled_free(struct dt_sampled *sampled); /* NULL is allowed */
 
+struct dt_arrival;
+
 struct dt_activity {
     bool is_traced; /* the trace has events of this process, so absent events did not happen */
     bool ran;       /* the trace shows when it ran */
     int64_t run, runnable, waiting, collecting; /* ns; `run` is time on a CPU */
     int64_t dirty_cpu;                          /* of `run`, on dirty CPU schedulers */
     int64_t dirty_io;                           /* not of `run` */
+    uint64_t long_runs;  /* without a pause, of dt_limits.large_objects.time and longer */
+    int64_t longest_run; /* ns */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
-    uint64_t reached;           /* messages that reached it, including inferred ones */
-    uint64_t call_events;       /* calls and returns */
-    uint64_t heap_max;          /* words after any collection */
-    uint64_t binaries;          /* bytes outside of its heap, after its last collection */
-    bool has_crashed;           /* its exit was a crash */
-    struct dt_sampled *sampled; /* owned; NULL without a sample */
-    struct dt_heap *heap;       /* owned; NULL if it was never large */
-    GArray *stack;              /* owned; its open calls */
+    uint64_t reached;                 /* messages that reached it, including inferred ones */
+    uint64_t call_events;             /* calls and returns */
+    uint64_t heap_max;                /* words after any collection */
+    uint64_t binaries;                /* bytes outside of its heap, after its last collection */
+    bool has_crashed;                 /* its exit was a crash */
+    struct dt_sampled *sampled;       /* owned; NULL without a sample */
+    struct dt_heap *heap;             /* owned; NULL if it was never large */
+    struct dt_formatting *formatting; /* owned; NULL if it never converted a term to text */
+    GArray *stack;                    /* owned; its open calls */
+    struct dt_actor *sends_to;        /* the receiver of its last message in the current run */
+    int64_t sent_at;                  /* when it last sent a message or started a process */
+    struct dt_arrival *arrival;       /* owned; NULL if it never got much data at once */
 };
 
 struct dt_activity *dt_activity_new(void);

@@ -20,6 +20,7 @@ struct dt_pair {
     char *text, *example;
     uint64_t count, inferred, timeouts, downs;
     uint64_t refused; /* lock requests of Mnesia that made the transaction start again */
+    uint64_t bytes;   /* of the largest copy */
     struct dt_quantiles took, queued, runnable, worked, deferred;
 };
 

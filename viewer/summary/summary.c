@@ -29,11 +29,13 @@ struct dt_summary *dt_summary_new(void) {
     dt_pairs_init(&summary->server_calls, SERVER_CALLS);
     dt_pairs_init(&summary->dead, DEAD);
     dt_pairs_init(&summary->reports, REPORTS);
+    dt_pairs_init(&summary->copies, REPORTS);
     dt_names_init(&summary->calls);
     dt_names_init(&summary->spans);
     dt_names_init(&summary->counters);
     dt_requests_init(&summary->requests);
     dt_lives_init(&summary->lives);
+    dt_literals_init(&summary->literals);
     dt_purges_init(&summary->purges);
     dt_ets_tables_init(&summary->ets_tables);
     dt_waits_init(&summary->stopped);
@@ -59,11 +61,13 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_pairs_free(&summary->server_calls);
     dt_pairs_free(&summary->dead);
     dt_pairs_free(&summary->reports);
+    dt_pairs_free(&summary->copies);
     dt_names_free(&summary->calls);
     dt_names_free(&summary->spans);
     dt_names_free(&summary->counters);
     dt_requests_free(&summary->requests);
     dt_lives_free(&summary->lives);
+    dt_literals_free(&summary->literals);
     dt_purges_free(&summary->purges);
     dt_ets_tables_free(&summary->ets_tables);
     dt_waits_free(&summary->stopped);

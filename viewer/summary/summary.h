@@ -9,9 +9,9 @@
  *     samples
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
- *     occurrences, unclear_exits, requests,
+ *     occurrences, unclear_exits, requests, copies, literals,
  *     life_counts, purges, sampled_tables, waits
- *     activity, heap_growth                 what a process did
+ *     activity, heap_growth, formatting     what a process did
  *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
  *
@@ -20,12 +20,14 @@
 #pragma once
 
 #include "summary/activity.h"
+#include "summary/copies.h"
 #include "summary/top_n.h"
 #include "summary/occurrences.h"
 #include "summary/life_counts.h"
 #include "summary/load.h"
 #include "summary/named_counts.h"
 #include "summary/pairs.h"
+#include "summary/literals.h"
 #include "summary/purges.h"
 #include "summary/requests.h"
 #include "summary/sampled_tables.h"
@@ -62,6 +64,7 @@ struct dt_summary {
 
     struct dt_top_n processes, ports;
     struct dt_pairs talks, server_calls, dead, reports; /* reports: of the VM, by probe */
+    struct dt_pairs copies;                             /* by "send" or "spawn" */
     struct dt_names calls, spans, counters;
     struct dt_requests requests;
     struct dt_lives lives;
@@ -72,6 +75,7 @@ struct dt_summary {
     struct dt_names dirty[DT_SCHEDULER_DIRTY_IO + 1]; /* functions on each kind of scheduler */
     struct dt_unclear_exits unclear_exits;
     struct dt_purges purges;
+    struct dt_literals literals;
     struct dt_waits stopped;
     uint64_t exits, processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;

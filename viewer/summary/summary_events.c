@@ -44,6 +44,9 @@ static void process(void *data, struct dt_process *process, int64_t time) {
         actor->node->processes++;
     if (process->began != DT_NO_VALUE)
         dt_summary_recorded(summary, actor->node, DT_RECORDED_SPAWNS);
+    if (process->began == time && process->parent)
+        dt_copies_spawned(&summary->copies, dt_actor_of(&summary->actors, process->parent), actor,
+                          time);
 }
 
 static void process_named(void *data, struct dt_process *process, int64_t time) {
@@ -88,6 +91,7 @@ static void process_gone(void *data, struct dt_process *process) {
     if (!actor)
         return;
     g_clear_pointer(&actor->activity->stack, g_array_unref);
+    dt_copies_forget(actor);
     if (actor->kind == DT_PROCESS || actor->kind == DT_PORT)
         dt_lives_add(&summary->lives, actor);
     if (actor->kind == DT_PROCESS)
@@ -151,9 +155,13 @@ static void on_normal(struct dt_summary *summary, struct dt_actor *actor,
                       const struct dt_interval *i) {
     int64_t ns = i->end - i->begin;
 
-    if (ns < dt_limits.held_scheduler.time || i->is_open || i->inferred ||
+    if (ns < dt_limits.large_objects.time || i->is_open || i->inferred ||
         actor->kind != DT_PROCESS || !i->scheduler || i->scheduler->is_cpu ||
         !g_str_has_prefix(i->scheduler->name, "scheduler "))
+        return;
+    actor->activity->long_runs++;
+    actor->activity->longest_run = MAX(actor->activity->longest_run, ns);
+    if (ns < dt_limits.held_scheduler.time)
         return;
     dt_list_add(&summary->long_runs, (struct dt_listed){.actor = actor,
                                                         .node = actor->node,
@@ -186,6 +194,9 @@ static void interval(void *data, const struct dt_interval *i) {
 
     dt_summary_at(summary, i->end);
     struct dt_actor *actor = dt_actor_of(&summary->actors, i->process);
+    dt_literals_interval(&summary->literals, actor, i);
+    dt_copies_interval(&summary->copies, actor, i);
+    dt_formatting_interval(&actor->activity->formatting, i, actor->activity->sent);
     switch (i->state) {
     case DT_STATE_RUNNING:
         on_running(summary, actor, i);
@@ -231,6 +242,7 @@ static void call_begin(void *data, struct dt_frame *frame) {
     dt_summary_recorded(summary, actor->node, DT_RECORDED_CALLS);
     actor->activity->call_events++;
     if (!frame->inferred) {
+        dt_literals_called(&summary->literals, actor, frame->entry, frame->begin);
         dt_summary_at(summary, frame->begin);
         dt_load_count(&summary->load, &summary->period, actor->node, DT_LOAD_CALLS, frame->begin);
     }
@@ -299,7 +311,10 @@ static void sent(void *data, struct dt_message *m) {
     dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
     if (from)
         from->activity->sent++;
+    if (from && m->to && m->to->kind == DT_PROCESS && m->to->node == m->from->node)
+        dt_copies_sent(&summary->copies, from, dt_actor_of(&summary->actors, m->to), m->sent);
     dt_purges_sent(&summary->purges, node, m);
+    dt_literals_sent(&summary->literals, node, m);
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
 }
 

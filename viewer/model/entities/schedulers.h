@@ -7,6 +7,9 @@ struct scheduler {
     struct dt_scheduler seen;
     struct process *runs; /* a process */
     struct process *port; /* a port, alone or called by that process, which continues after it */
+    /* When a process that ran here last sent a message and then had no event for long, and when it
+       stopped: the message has arrived at the end of its copy. */
+    int64_t copy_began, copy_ended;
 };
 
 /* Of a node. */

@@ -17,6 +17,9 @@ enum {
     /* A longer first run that no sample confirms is discarded: the process has probably made itself
        sensitive, so that no more of its events are recorded. */
     FIRST_RUN_NS = 1000 * 1000 * 1000,
+    /* A process that has no event for longer after a send, and does not stop, copies the message: a
+       time slice of ordinary code is shorter. */
+    COPY_NS = 5 * 1000 * 1000,
     /* For each message in the queue, a collection reads as many words, each elsewhere in memory. */
     WORDS_OF_MESSAGE = 10,
 };
@@ -32,7 +35,14 @@ struct run_state {
     bool is_seen;          /* a sample has seen it run */
     uint64_t queue;        /* messages in its queue in the last sample */
     unsigned losses;       /* the number of losses of the node that its state reflects */
-    int64_t runnable;      /* ns that it has waited for a scheduler, without the current interval */
+    int64_t sent;          /* when it last sent a message */
+    /* While it is runnable because of a message: the sender's scheduler, NULL if unknown, and the
+       sender. */
+    struct scheduler *waker_on;
+    uint64_t waker;
+    /* The message that made it run, if its copy took long: sent, arrived; else DT_NO_VALUE. */
+    int64_t copy_began, copy_ended;
+    int64_t runnable; /* ns that it has waited for a scheduler, without the current interval */
 };
 
 /* The functions in which a process stops and messages do not wake it. It may also be preempted
@@ -89,6 +99,7 @@ static void emit(const struct process *p, const struct ending *end) {
         .heap = end->heap.heap,
         .old_heap = end->heap.old_heap,
         .binaries = end->heap.binaries,
+        .before = of->at_gc_start.heap + of->at_gc_start.old_heap,
         .explained = end->explained ? end->explained : INT64_MAX,
     };
 
@@ -195,8 +206,63 @@ static void take(struct process *p, struct scheduler *s) {
     p->seen.scheduler = &s->seen;
 }
 
+/* Whether it has no event since its last send, which was long ago. */
+static bool is_copying(const struct process *p) {
+    return p->seen.state == DT_STATE_RUNNING && p->run_state->sent >= p->seen.since &&
+           p->node->world->now - p->run_state->sent >= COPY_NS;
+}
+
+static bool is_waker(const struct process *sender, const struct process *p) {
+    return sender && sender->seen.number == p->run_state->waker &&
+           sender->run_state->sent == p->seen.since && is_copying(sender);
+}
+
+/* A message arrives when its copy is complete, not when it is sent. Until then, the receiver was
+   not runnable. It may run before the sender's next event. */
+static void wait_for_copy(struct process *p) {
+    struct run_state *of = p->run_state;
+    const struct scheduler *s = g_steal_pointer(&of->waker_on);
+    int64_t now = p->node->world->now;
+
+    of->copy_began = of->copy_ended = DT_NO_VALUE;
+    if (!s || p->seen.state != DT_STATE_RUNNABLE)
+        return;
+    if (is_waker(s->runs, p))
+        of->copy_ended = now;
+    else if (s->copy_began == p->seen.since)
+        of->copy_ended = s->copy_ended;
+    else
+        return;
+    of->copy_began = p->seen.since;
+    p->seen.state = DT_STATE_WAITING;
+    change(p, of->copy_ended < now ? DT_STATE_RUNNABLE : DT_STATE_UNKNOWN,
+           &(struct ending){.time = of->copy_ended, .inferred = true});
+}
+
+int64_t dt_copy_began(const struct process *p) {
+    return p->run_state->copy_began;
+}
+
+int64_t dt_copy_ended(const struct process *p) {
+    return p->run_state->copy_ended;
+}
+
+void dt_scheduling_sent(struct node *node, struct process *from, struct process *to,
+                        const char *text) {
+    (void)text;
+    if (!from)
+        return;
+    from->run_state->sent = node->world->now;
+    if (!to || to->seen.state != DT_STATE_RUNNABLE || to->seen.since != node->world->now ||
+        !from->seen.scheduler || from->seen.scheduler->is_cpu)
+        return;
+    to->run_state->waker_on = (struct scheduler *)from->seen.scheduler;
+    to->run_state->waker = from->seen.number;
+}
+
 static void in(struct process *p, struct scheduler *s, const char *entry) {
     settle(p);
+    wait_for_copy(p);
     if (dt_runs(p->seen.state))
         stop_unseen(p);
     else if (p->seen.state != DT_STATE_RUNNABLE)
@@ -212,7 +278,13 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
 }
 
 static void out(struct process *p, const char *entry) {
+    struct scheduler *s = (struct scheduler *)p->seen.scheduler;
+
     settle(p);
+    if (s && is_copying(p)) {
+        s->copy_began = p->run_state->sent;
+        s->copy_ended = p->node->world->now;
+    }
     if (p->seen.state == DT_STATE_COLLECTING)
         change(p, DT_STATE_WAITING, &(struct ending){.time = p->node->world->now, .is_open = true});
     else if (p->seen.state == DT_STATE_RUNNING)
@@ -403,6 +475,7 @@ void dt_scheduling_process(struct process *p) {
     struct run_state *of = p->run_state = g_new0(struct run_state, 1);
 
     of->in = of->out = "";
+    of->sent = of->copy_began = of->copy_ended = DT_NO_VALUE;
     of->losses = p->node->losses->len;
 }
 

@@ -31,7 +31,8 @@ static bool has_stopped(const struct dt_summary *summary, const struct dt_actor 
 static bool grows(const struct dt_summary *summary, const struct dt_actor *actor) {
     const struct dt_heap *heap = actor->activity->heap;
 
-    return heap && !has_queue(actor) && dt_heap_has_grown(heap) && !has_stopped(summary, actor) &&
+    return heap && !has_queue(actor) && !dt_is_formatting(summary, actor) &&
+           dt_heap_has_grown(heap) && !has_stopped(summary, actor) &&
            heap->rises >= dt_limits.growing_heap.rises &&
            heap->last * DT_BYTES_PER_WORD >= dt_limits.growing_heap.heap &&
            growth(heap) >= dt_limits.growing_heap.per_s;
@@ -110,7 +111,7 @@ static void large(struct dt_summary *summary) {
 
         if (memory < dt_limits.large_process.memory)
             break;
-        if (grows(summary, actor))
+        if (grows(summary, actor) || dt_is_formatting(summary, actor))
             continue;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_large_process,
@@ -120,9 +121,8 @@ static void large(struct dt_summary *summary) {
     }
 }
 
-/* The last value of a counter; 0 without samples. */
-static int64_t last_of(const struct dt_summary *summary, struct dt_seen_node *node,
-                       const char *counter) {
+int64_t dt_last_of(const struct dt_summary *summary, struct dt_seen_node *node,
+                   const char *counter) {
     const struct dt_named *row = dt_names_find(&summary->counters, node, counter);
 
     return row ? MAX(row->last, 0) : 0;
@@ -161,12 +161,13 @@ static struct dt_actor *idle_one(const struct dt_summary *summary, GPtrArray *la
 }
 
 static void idle(struct dt_summary *summary, struct dt_seen_node *node, GPtrArray *largest_first) {
-    int64_t memory = last_of(summary, node, "memory_processes"),
-            processes = last_of(summary, node, "processes");
+    int64_t memory = dt_last_of(summary, node, "memory_processes"),
+            processes = dt_last_of(summary, node, "processes");
 
     if (memory < (int64_t)dt_limits.idle_memory.memory || processes == 0 ||
         memory / processes < (int64_t)dt_limits.idle_memory.average ||
-        !dt_is_share(memory, last_of(summary, node, "memory_total"), dt_limits.idle_memory.share))
+        !dt_is_share(memory, dt_last_of(summary, node, "memory_total"),
+                     dt_limits.idle_memory.share))
         return;
     const struct dt_lives_row *row = most_alive(summary, node);
     if (!row || !dt_is_share((int64_t)row->alive, processes, dt_limits.idle_memory.of_processes))
@@ -215,6 +216,11 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
         name, dt_show_ns(row->ns).text, words);
 }
 
+/* Another finding has the cause of its collections. */
+static bool is_explained(const struct dt_summary *summary, const struct dt_actor *actor) {
+    return dt_is_formatting(summary, actor) || dt_has_copied(summary, actor);
+}
+
 /* The rows are sorted, longest first. */
 static void collections(struct dt_summary *summary) {
     bool has_longest = false, has_unexplained = false;
@@ -225,7 +231,7 @@ static void collections(struct dt_summary *summary) {
         uint64_t words = row->heap + row->reclaimed;
 
         if (!row->is_stretched && !has_longest && row->ns >= dt_limits.long_collection.time &&
-            !grows(summary, row->actor)) {
+            !grows(summary, row->actor) && !is_explained(summary, row->actor)) {
             has_longest = true;
             longest(summary, row);
         }
@@ -245,7 +251,7 @@ static void collecting(struct dt_summary *summary) {
         int64_t all = actor->activity->run + actor->activity->collecting;
 
         if (!actor->activity->ran || actor->activity->collecting < dt_limits.collecting.time ||
-            grows(summary, actor) ||
+            grows(summary, actor) || is_explained(summary, actor) ||
             !dt_is_share(actor->activity->collecting, all, dt_limits.collecting.share) ||
             !dt_is_share(actor->activity->collecting, dt_recorded(summary),
                          dt_limits.collecting.of_recording))

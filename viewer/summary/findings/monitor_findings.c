@@ -14,6 +14,8 @@ static void long_schedule(struct dt_summary *summary, const struct dt_pair *row,
     bool is_long =
         (double)dt_quantiles_max(&row->took) * part >= (double)dt_limits.long_schedules.time;
 
+    if (row->from && dt_has_copied(summary, row->from))
+        return;
     dt_find(summary, DT_RULE_long_schedules, is_long ? DT_MEDIUM : DT_LOW, row->from,
             "%s ran without a pause for up to %s, %s%s%s", name, up_to_ns(row).text, times,
             row->example ? "; the longest from " : "", row->example ? row->example : "");
@@ -21,6 +23,8 @@ static void long_schedule(struct dt_summary *summary, const struct dt_pair *row,
 
 static void long_gc(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                     const char *times) {
+    if (row->from && (dt_is_formatting(summary, row->from) || dt_has_copied(summary, row->from)))
+        return;
     dt_find(summary, DT_RULE_reported_collections, DT_MEDIUM, row->from,
             "%s: the VM reported garbage collections of up to %s, %s", name, up_to_ns(row).text,
             times);
@@ -28,6 +32,8 @@ static void long_gc(struct dt_summary *summary, const struct dt_pair *row, const
 
 static void large_heap(struct dt_summary *summary, const struct dt_pair *row, const char *name,
                        const char *times) {
+    if (row->from && dt_is_formatting(summary, row->from))
+        return;
     dt_find(summary, DT_RULE_large_heaps, DT_MEDIUM, row->from,
             "%s: the VM reported a heap of up to %s, %s", name,
             dt_show_bytes((uint64_t)dt_quantiles_max(&row->took)).text, times);

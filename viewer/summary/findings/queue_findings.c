@@ -105,7 +105,7 @@ static void sampled(struct dt_summary *summary, GHashTable *stuck) {
 
         if (!actor->activity->sampled || !actor->activity->sampled->max_queue)
             break;
-        if (g_hash_table_contains(stuck, actor))
+        if (g_hash_table_contains(stuck, actor) || dt_is_formatting(summary, actor))
             continue;
         /* The cause first: a queue gets long because its process is suspended. */
         bool is_suspended = actor->activity->sampled->was_suspended && is_stopped(summary, actor);

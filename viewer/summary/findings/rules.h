@@ -39,10 +39,20 @@ double dt_part_not_stopped(const struct dt_summary *summary, const struct dt_see
 /* Whether it is the row of a crash loop. */
 bool dt_is_restarted(const struct dt_lives_row *row);
 
+/* The last value of a counter; 0 without samples. */
+int64_t dt_last_of(const struct dt_summary *summary, struct dt_seen_node *node,
+                   const char *counter);
+
+/* Whether it formats a large term as text, which explains its time, its memory and its queue. */
+bool dt_is_formatting(const struct dt_summary *summary, const struct dt_actor *actor);
+
+/* Whether copies of large messages explain its long runs and its collections. */
+bool dt_has_copied(const struct dt_summary *summary, const struct dt_actor *actor);
+
 /* Adds the findings of processes that are stuck at the end. Returns their actors, to be freed. */
 GHashTable *dt_find_stuck(struct dt_summary *summary);
 
 typedef void dt_find_some(struct dt_summary *summary);
-dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_lives, dt_find_in_messages,
-    dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports, dt_find_in_log,
-    dt_find_in_calls, dt_find_in_schedulers, dt_find_in_growth;
+dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_causes, dt_find_in_lives,
+    dt_find_in_messages, dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports,
+    dt_find_in_log, dt_find_in_calls, dt_find_in_schedulers, dt_find_in_growth;

@@ -285,7 +285,7 @@ static void held(struct dt_summary *summary) {
         const struct runs *runs = &g_array_index(all, struct runs, i);
 
         if (!dt_is_share(runs->sum, dt_recorded(summary), dt_limits.held_scheduler.share) ||
-            is_reported(summary, runs->actor))
+            is_reported(summary, runs->actor) || dt_has_copied(summary, runs->actor))
             continue;
         g_autofree char *name = dt_actor_show_where(runs->actor);
         g_autofree char *times = runs->count ? dt_counted(runs->count, "time") : NULL;

@@ -30,7 +30,8 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
 
         if (!dt_is_share(time, recorded, rule->share))
             return;
-        if (rule->is_of_cpu && dt_part_not_stopped(summary, actor->node) < 1)
+        if ((rule->is_of_cpu && dt_part_not_stopped(summary, actor->node) < 1) ||
+            dt_is_formatting(summary, actor))
             continue;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, rule->rule, DT_MEDIUM, actor, "%s %s for %s of the recording", name,

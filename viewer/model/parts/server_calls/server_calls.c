@@ -471,6 +471,16 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
 
 /* -- Scheduling ----------------------------------------------------------------------- */
 
+/* The caller has copied the request, which is not a wait for the server. */
+static void begin_after_copy(struct process *server) {
+    for (GList *i = server->calling->of_others.head; i; i = i->next) {
+        struct server_call *call = i->data;
+
+        if (call->seen.began == dt_copy_began(server))
+            call->seen.began = dt_copy_ended(server);
+    }
+}
+
 static void began_to_run(struct process *p) {
     struct calling *calls = p->calling;
     int64_t now = p->node->world->now;
@@ -481,6 +491,8 @@ static void began_to_run(struct process *p) {
     calls->woken = now;
     if (strcmp(dt_started_in(p), waits_in) != 0)
         leave(calls);
+    if (dt_copy_began(p) != DT_NO_VALUE)
+        begin_after_copy(p);
     if (calls->of_others.length && calls->serves_since == DT_NO_VALUE)
         serve(p);
 }
