@@ -749,7 +749,10 @@ idle_node(Config) ->
 nodes_that_call(Config) ->
     Folder = folder("calling", Config),
     ok = test_recording:make(Folder, #{named => ["one", "other"]}, fun(Nodes) -> call_each_other(Nodes) end),
-    ?assertEqual([], severe(test_viewer:json(report, [{format, "json"}], [Folder]))).
+    Found = severe(test_viewer:json(report, [{format, "json"}], [Folder])),
+    %% Modules of inets are loaded, which takes long on a busy machine.
+    IsOfLoader = fun(#{<<"text">> := Text}) -> string:find(Text, "code_server of") =/= nomatch end,
+    ?assertEqual([], lists:filter(fun(Finding) -> not IsOfLoader(Finding) end, Found)).
 
 call_each_other([One, Other]) ->
     Name = test_node:call(Other, fun() -> node() end),
