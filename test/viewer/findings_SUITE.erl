@@ -33,7 +33,7 @@ rules(Config) ->
     [?assertMatch([{Severity, Text} | _], found(Rule, report(Events, Config)), Rule)
      || {Rule, Severity, Text, Events} <- cases()].
 
-%% {Rule, severity, text, events}.
+%% {Rule, severity, text, events}; or parameters of the sink and events.
 cases() ->
     [{lost_events, high, "12 events were lost: counts are too low, and times can be wrong around the gaps",
       [in(1000, ?A), #{time => 2000, lost => 12}, in(3000, ?A)]},
@@ -42,6 +42,8 @@ cases() ->
      {withheld, low, "system_monitor could not be traced: <0.99.0> is the system monitor",
       [in(1000, ?A) | [{N, withheld, #{what => "system_monitor", why => "<0.99.0> is the system monitor"}}
                        || N <- [2000, 3000]]]},
+     {node_ended, high, "shop@host (8) ended: killed by SIGKILL",
+      {[{ended, "shop@host (8) ended: killed by SIGKILL\nbar@host (9) ended: exited with status 1"}], [in(0, ?A)]}},
      {node_stopped, medium, "the node was shut down 2.00 s into the recording",
       [in(0, ?A), {2 * ?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
      {cpu_quota, high, "the CPU quota of the node's cgroup (0.50 CPUs) stopped it for 40 % of 8.00 s (inferred); 100 % "
@@ -1287,6 +1289,8 @@ busy_without_deliveries(Config) ->
                                                || {At, Pid} <- [{1001, ?A}, {1003, ?B}]]], Config))).
 
 %% The events may be in any order.
+report({Params, Events}, Config) ->
+    test_viewer:json(report, [{format, "json"} | Params], [test_viewer:make(Events, Config)]);
 report(Events, Config) ->
     Sorted = [Event || {_, Event} <- lists:keysort(1, [{at(Event), Event} || Event <- lists:flatten(Events)])],
     test_viewer:json(report, [{format, "json"}], [test_viewer:make(Sorted, Config)]).

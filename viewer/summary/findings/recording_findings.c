@@ -51,7 +51,11 @@ static bool was_shut_down(const struct dt_summary *summary, const char *line) {
     for (unsigned i = 0; i < summary->withheld.rows->len; i++) {
         const struct dt_listed *row = &g_array_index(summary->withheld.rows, struct dt_listed, i);
 
-        if (is_shutdown(row) && row->node && g_str_has_prefix(line, row->node->name))
+        if (!is_shutdown(row) || !row->node)
+            continue;
+        /* As an atom, a name may have quotes. */
+        g_autofree char *name = g_strstrip(g_strdelimit(g_strdup(row->node->name), "'", ' '));
+        if (g_str_has_prefix(line, name))
             return true;
     }
     return false;
