@@ -277,10 +277,10 @@ blocked_files(Config) ->
     _ = test_node:call(Node, fun() -> [spawn(fun() -> file:open(Fifo, [read, raw]) end) || _ <- [1, 2]] end),
     Waiting = fun() -> lists:last(erlang:statistics(run_queue_lengths_all)) end,
     test_wait:until("a process waits for the dirty I/O scheduler", 1, fun() -> test_node:call(Node, Waiting) end),
-    Sample = sample_on(Node),
     %% The open that is blocked has a descriptor already, which the kernel does not list yet.
-    ?assertEqual({expected_files(length(fds(Node)) + 1), 300}, files_of(Sample)),
-    ?assertMatch(#{"run_queue_dirty_io" := 1}, Sample),
+    Expected = {expected_files(length(fds(Node)) + 1), 300},
+    test_wait:until("one open is blocked", Expected, fun() -> files_of(sample_on(Node)) end),
+    ?assertMatch(#{"run_queue_dirty_io" := 1}, sample_on(Node)),
     %% Both opens return.
     {ok, Opened} = file:open(Fifo, [read, write, raw]),
     test_node:stop(Node),
