@@ -51,10 +51,10 @@ terms(Config) ->
     observed:check(["> price_reload replaced or erased persistent terms \\d+ times", " waited .* for a scheduler"],
                    during(terms, Config)).
 
-%% The sender copies the message. The receiver collects it.
+%% The sender copies the message, and other processes may have to wait for its scheduler. The receiver collects it.
 copies(Config) ->
-    observed:check(["> order_export sent \\d+ messages to <.*> archive, with up to \\d+\\.\\d MB of data: "],
-                   during(copies, Config)).
+    observed:check(["> order_export sent \\d+ messages to <.*> archive, with up to \\d+\\.\\d MB of data: ",
+                    "> (stock|prices): callers waited .* while it waited for a scheduler, "], during(copies, Config)).
 
 %% A process that makes text of its state looks like one that is busy, collects and grows.
 formatting(Config) ->

@@ -1178,11 +1178,12 @@ copied_argument(Config) ->
     Events = [identity(0, ?A, "shop_db"),
               [[in(N * ?S, ?A), spawned(N * ?S + 40 * ?MS, pid(N), ?A), out(N * ?S + 41 * ?MS, ?A),
                 {N * ?S + 50 * ?MS, gc_major_start, #{pid => pid(N), need => 0, heap => 3000000, old_heap => 0}},
-                {N * ?S + 51 * ?MS, gc_major_end, #{pid => pid(N), reclaimed => 2900000, heap => 100000,
+                {N * ?S + 90 * ?MS, gc_major_end, #{pid => pid(N), reclaimed => 2900000, heap => 100000,
                                                     old_heap => 0}}] || N <- [1, 2, 3]]],
     ?assertEqual([{medium, "<0.90.0> shop_db started 3 a:b/1 with up to 24.0 MB of data: it copied each for up to "
                            "40.0 ms without a pause, 120 ms in total (inferred)"}],
-                 found(large_messages, report(Events, Config))).
+                 found(large_messages, report(Events, Config))),
+    ?assertEqual([], found(long_collection, report(Events, Config))).
 
 %% Process A formats from this time on, for three seconds.
 formats(At) ->

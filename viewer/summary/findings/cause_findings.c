@@ -72,13 +72,17 @@ static bool is_large(const struct dt_pair *row) {
     return row->count > 1 || dt_quantiles_max(&row->took) >= dt_limits.large_messages.single;
 }
 
-bool dt_has_copied(const struct dt_summary *summary, const struct dt_actor *actor) {
+static bool is_receiver(const struct dt_pair *row, struct dt_actor *actor) {
+    return row->to == actor || (row->to->is_sum && row->to == dt_actor_kind(actor));
+}
+
+bool dt_has_copied(const struct dt_summary *summary, struct dt_actor *actor) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->copies.rows);
 
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_pair *row = g_ptr_array_index(rows, i);
 
-        if (is_large(row) && (row->from == actor || row->to == actor))
+        if (is_large(row) && (row->from == actor || is_receiver(row, actor)))
             return true;
     }
     return false;

@@ -217,7 +217,7 @@ static void unexplained(struct dt_summary *summary, const struct dt_listed *row,
 }
 
 /* Another finding has the cause of its collections. */
-static bool is_explained(const struct dt_summary *summary, const struct dt_actor *actor) {
+static bool is_explained(const struct dt_summary *summary, struct dt_actor *actor) {
     return dt_is_formatting(summary, actor) || dt_has_copied(summary, actor);
 }
 
@@ -251,10 +251,10 @@ static void collecting(struct dt_summary *summary) {
         int64_t all = actor->activity->run + actor->activity->collecting;
 
         if (!actor->activity->ran || actor->activity->collecting < dt_limits.collecting.time ||
-            grows(summary, actor) || is_explained(summary, actor) ||
             !dt_is_share(actor->activity->collecting, all, dt_limits.collecting.share) ||
             !dt_is_share(actor->activity->collecting, dt_recorded(summary),
-                         dt_limits.collecting.of_recording))
+                         dt_limits.collecting.of_recording) ||
+            grows(summary, actor) || is_explained(summary, actor))
             continue;
         if (found++ >= dt_limits.collecting.per_rule)
             return;

@@ -47,7 +47,7 @@ int64_t dt_last_of(const struct dt_summary *summary, struct dt_seen_node *node,
 bool dt_is_formatting(const struct dt_summary *summary, const struct dt_actor *actor);
 
 /* Whether copies of large messages explain its long runs and its collections. */
-bool dt_has_copied(const struct dt_summary *summary, const struct dt_actor *actor);
+bool dt_has_copied(const struct dt_summary *summary, struct dt_actor *actor);
 
 /* Adds the findings of processes that are stuck at the end. Returns their actors, to be freed. */
 GHashTable *dt_find_stuck(struct dt_summary *summary);
