@@ -121,13 +121,6 @@ static void large(struct dt_summary *summary) {
     }
 }
 
-int64_t dt_last_of(const struct dt_summary *summary, struct dt_seen_node *node,
-                   const char *counter) {
-    const struct dt_named *row = dt_names_find(&summary->counters, node, counter);
-
-    return row ? MAX(row->last, 0) : 0;
-}
-
 /* The kind and parent with the most processes at the end, or NULL. */
 static const struct dt_lives_row *most_alive(const struct dt_summary *summary,
                                              const struct dt_seen_node *node) {

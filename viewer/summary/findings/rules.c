@@ -58,3 +58,10 @@ double dt_per_second(const struct dt_summary *summary, uint64_t number) {
 
     return ns > 0 ? (double)number * DT_NS_PER_S / (double)ns : 0;
 }
+
+int64_t dt_last_of(const struct dt_summary *summary, struct dt_seen_node *node,
+                   const char *counter) {
+    const struct dt_named *row = dt_names_find(&summary->counters, node, counter);
+
+    return row ? MAX(row->last, 0) : 0;
+}
