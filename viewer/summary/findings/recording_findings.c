@@ -64,7 +64,7 @@ static bool was_shut_down(const struct dt_summary *summary, const char *line) {
 static void ended(struct dt_summary *summary) {
     g_auto(GStrv) lines = g_strsplit(summary->ended, "\n", -1);
 
-    for (unsigned i = 0; lines[i] && i < dt_limits.node_ended.per_rule; i++)
+    for (unsigned i = 0; i < dt_limits.node_ended.per_rule && lines[i]; i++)
         if (*lines[i] && !was_shut_down(summary, lines[i]))
             dt_find(summary, DT_RULE_node_ended, DT_HIGH, NULL, "%s", lines[i]);
 }
