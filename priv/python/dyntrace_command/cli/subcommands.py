@@ -15,7 +15,7 @@ from dyntrace_command.common.failures import STATUSES
 from dyntrace_command.common.outputs import (CONTENTS, PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of,
                                              words_of)
 from dyntrace_command.common.relay_address import RELAY_PORT
-from dyntrace_command.common.trigger_causes import CAUSES
+from dyntrace_command.common.trigger_causes import CAUSES, END
 from dyntrace_command.host.tools import own_version
 
 AT_MOST, KEEP = "10/hour", 20
@@ -115,8 +115,8 @@ SUBCOMMANDS = {
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory; write them at the "
                  "end, on Enter and on SIGUSR1"),
         argument("--when", type=arguments.cause, action="append", words=(*CAUSES, "mark:"), metavar="CAUSE",
-                 help=f"with --snapshot: write a snapshot at each {', '.join(CAUSES)}, mark:NAME or 'EVENT /FILTER/'; "
-                 "may be repeated"),
+                 help=f"with --snapshot: write a snapshot at each {', '.join(CAUSES)}, mark:NAME, 'EVENT /FILTER/', or "
+                 f"when a level lasts, such as 'queue > 10000 for 5s'; may be repeated; includes {END}"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most N snapshots per hour, "
                  f"minute or day (default: {AT_MOST})"),
         argument("--keep", type=arguments.snapshot_count, metavar="N",
