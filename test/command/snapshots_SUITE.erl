@@ -309,12 +309,12 @@ recorded_for_another_user(Home, Node) ->
     ok = test_command:await("kept in memory", Command),
     %% The recorder's session does not become that user's current one.
     ?assertEqual(false, filelib:is_file(Home ++ "/home/.lttngrc")),
-    test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end),
+    marked(Node),
     test_wait:until("a snapshot is written", 1, fun() -> length(written(Folder)) end),
     %% A node without a name can't come back.
     test_node:stop(Node),
     {0, _} = test_command:finish(Command),
-    [Snapshot] = written(Folder),
+    [Snapshot] = [Path || Path <- written(Folder), lists:suffix("-mark-hello", Path)],
     {0, Modes} = test_shell:run("cd '~ts' && stat -c '%U %a' .. . cause.json recording", [Snapshot]),
     ?assertEqual(<<"root 711\nroot 711\nroot 600\nnobody 700\n">>, Modes),
     {0, Report} = test_command:run(["view", Snapshot]),
@@ -372,6 +372,7 @@ hostile_folder(_) ->
                    Attack = attack(Folder, Act, Home),
                    Command = test_command:start(within(90), ["record", test_node:os_pid(Node), "-o", Folder | Time]),
                    done(Attack),
+                   Time =/= [] orelse marked(Node),
                    Time =/= [] orelse interrupt(Command),
                    {Status, Output} = test_command:finish(Command),
                    ?assertEqual({0, Act}, {Status, Act}, Output),
@@ -388,6 +389,9 @@ hostile_folder(_) ->
                            {"many", ["--seconds", "8"], "are not counted: .* " ++ Many, 1, Many ++ ".*\n  next: "}]],
               report_of_hostile_folder(Home, Node)
       end).
+
+marked(Node) ->
+    test_wait:until("it is marked", true, fun() -> peer:call(Node, dyntrace, mark, ["hello", ""]) end).
 
 report_of_hostile_folder(Home, Node) ->
     Report = filename:join(Home, "page.txt"),
