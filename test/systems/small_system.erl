@@ -36,7 +36,7 @@ tidy() ->
     lists:sort([rand:uniform() || _ <- lists:seq(1, 500)]).
 
 %% Returns when it is in place.
--spec plant(jobs | late | idle_pool | large_binaries | chain | burn | terms | copies | formatting) -> ok.
+-spec plant(jobs | late | idle_pool | large_binaries | chain | terms | copies | formatting) -> ok.
 plant(Kind) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
@@ -86,10 +86,6 @@ planted(chain) ->
     server(ledger, #{ms => 15}),
     server(cash_desk, #{asks => ledger}),
     clients(cash_desk, 5);
-%% As many processes as schedulers and two more compute endlessly.
-planted(burn) ->
-    [spawn_link(fun() -> burn(1) end) || _ <- lists:seq(0, erlang:system_info(schedulers_online) + 1)],
-    ok;
 %% Workers with some data use a persistent term, which is replaced again and again.
 planted(terms) ->
     ok = reload(),
@@ -152,9 +148,6 @@ deploy() ->
 
 work() ->
     receive work -> _ = tidy(), work() end.
-
-burn(N) ->
-    burn((N * 1103515245 + 12345) band 16#7fffffff).
 
 %% -- The servers -----------------------------------------------------------------------------
 

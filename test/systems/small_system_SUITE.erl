@@ -8,7 +8,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [healthy, jobs, late, idle_pool, large_binaries, chain, burn, terms, copies, formatting].
+    [healthy, jobs, late, idle_pool, large_binaries, chain, terms, copies, formatting].
 
 init_per_suite(Config) ->
     Daemon = observed:start_daemon(),
@@ -40,11 +40,6 @@ chain(Config) ->
     observed:check(["> ledger: callers waited .* for its work", "> cash_desk: callers waited "], Report),
     ?assertMatch([_], [Text || #{<<"text">> := Text, <<"severity">> := <<"low">>} <- Findings,
                                re:run(Text, "> cash_desk: callers waited .* waiting for <.*> ledger$") =/= nomatch]).
-
-%% The processes that compute are named. That servers wait for a scheduler is no fault of theirs.
-burn(Config) ->
-    Busy = "the schedulers are \\d+ % busy on average, .*\\d+ % of it by \\d processes like <.*> erlang:apply/2: ",
-    observed:check([Busy, "ran for (over )?\\d+ % of the recording"], during(burn, Config)).
 
 %% The process that changes a persistent term uses next to no time. All others search their heaps.
 terms(Config) ->
