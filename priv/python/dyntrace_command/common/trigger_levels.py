@@ -88,7 +88,8 @@ def level(text: str) -> Level:
 
 
 class Watched:
-    """The samples of a node that a level is compared with. `limit`: the limit of the quantity, if it is no counter."""
+    """The samples of a node that a level is compared with. `limit`: the limit of the quantity, if that is not a
+    counter."""
 
     def __init__(self, of: Level, limit: Optional[float] = None) -> None:
         self.of, self.limit = of, limit
