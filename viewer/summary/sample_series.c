@@ -36,6 +36,10 @@ void dt_series_add(struct dt_series *series, int64_t time, int64_t value) {
     series->values[series->points - 1] = MAX(value, 0);
 }
 
+int64_t dt_series_last(const struct dt_series *series) {
+    return series->points ? series->values[series->points - 1] : 0;
+}
+
 static double per_second(const struct dt_series *series, unsigned from, unsigned to) {
     int64_t ns = series->times[to] - series->times[from];
 

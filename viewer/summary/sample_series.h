@@ -20,6 +20,8 @@ struct dt_series {
 
 /* A negative value counts as 0. */
 void dt_series_add(struct dt_series *series, int64_t time, int64_t value);
+/* The last value; 0 without samples. */
+int64_t dt_series_last(const struct dt_series *series);
 
 /* Growth up to the end of a series. */
 struct dt_series_growth {

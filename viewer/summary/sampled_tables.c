@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "shared/arrays.h"
 #include "shared/texts.h"
 
 /* Tables, at most. Further ones are ignored. */
@@ -63,4 +64,19 @@ void dt_ets_tables_add(struct dt_ets_tables *tables, struct dt_actor *owner,
     table->owner = owner;
     table->objects = sample->objects;
     dt_series_add(&table->memory, time, (int64_t)MIN(sample->memory, (uint64_t)INT64_MAX));
+}
+
+static int largest_first(const void *a, const void *b) {
+    const struct dt_ets_table *x = *(struct dt_ets_table *const *)a;
+    const struct dt_ets_table *y = *(struct dt_ets_table *const *)b;
+    int by = dt_compare(dt_series_last(&y->memory), dt_series_last(&x->memory));
+
+    return by ? by : strcmp(x->id, y->id);
+}
+
+GPtrArray *dt_ets_tables_by_memory(const struct dt_ets_tables *tables) {
+    GPtrArray *rows = dt_rows_of(tables->rows);
+
+    g_ptr_array_sort(rows, largest_first);
+    return rows;
 }

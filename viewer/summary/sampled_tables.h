@@ -20,3 +20,5 @@ void dt_ets_tables_init(struct dt_ets_tables *tables);
 void dt_ets_tables_free(struct dt_ets_tables *tables);
 void dt_ets_tables_add(struct dt_ets_tables *tables, struct dt_actor *owner,
                        const struct dt_table_sample *sample, int64_t time);
+/* The tables (struct dt_ets_table), the largest first, to be freed. */
+GPtrArray *dt_ets_tables_by_memory(const struct dt_ets_tables *tables);

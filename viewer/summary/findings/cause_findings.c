@@ -129,27 +129,15 @@ static void large_messages(struct dt_summary *summary) {
 
 /* -- Large objects ------------------------------------------------------------------------ */
 
-static int64_t memory_of(const struct dt_ets_table *table) {
-    return table->memory.points ? table->memory.values[table->memory.points - 1] : 0;
-}
-
-static int largest_first(const void *a, const void *b) {
-    const struct dt_ets_table *x = *(struct dt_ets_table *const *)a,
-                              *y = *(struct dt_ets_table *const *)b;
-    int by = dt_compare(memory_of(y), memory_of(x));
-
-    return by ? by : strcmp(x->id, y->id);
-}
-
 static void large_objects(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) rows = dt_rows_of(summary->ets_tables.rows);
+    g_autoptr(GPtrArray) rows = dt_ets_tables_by_memory(&summary->ets_tables);
     uint64_t found = 0;
 
-    g_ptr_array_sort(rows, largest_first);
     for (unsigned i = 0; i < rows->len && found < dt_limits.large_objects.per_rule; i++) {
         const struct dt_ets_table *table = g_ptr_array_index(rows, i);
         const struct dt_activity *owner = table->owner ? table->owner->activity : NULL;
-        uint64_t size = table->objects ? (uint64_t)memory_of(table) / table->objects : 0;
+        uint64_t size =
+            table->objects ? (uint64_t)dt_series_last(&table->memory) / table->objects : 0;
 
         if (size < dt_limits.large_objects.size || !owner ||
             owner->long_runs < dt_limits.large_objects.runs)

@@ -160,15 +160,6 @@ static void limited(struct dt_summary *summary, struct dt_seen_node *node, const
 
 /* -- Tables ----------------------------------------------------------------------------- */
 
-static int largest_first(const void *a, const void *b) {
-    const struct dt_ets_table *x = *(struct dt_ets_table *const *)a;
-    const struct dt_ets_table *y = *(struct dt_ets_table *const *)b;
-    int by =
-        dt_compare(y->memory.values[y->memory.points - 1], x->memory.values[x->memory.points - 1]);
-
-    return by ? by : strcmp(x->id, y->id);
-}
-
 static bool is_growing(const struct dt_summary *summary, const struct dt_ets_table *table,
                        struct dt_series_growth *growth) {
     return dt_series_grows(&table->memory, summary->period.end, growth) &&
@@ -178,10 +169,9 @@ static bool is_growing(const struct dt_summary *summary, const struct dt_ets_tab
 }
 
 static void tables(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) rows = dt_rows_of(summary->ets_tables.rows);
+    g_autoptr(GPtrArray) rows = dt_ets_tables_by_memory(&summary->ets_tables);
     uint64_t left = dt_limits.growing_table.per_rule;
 
-    g_ptr_array_sort(rows, largest_first);
     for (unsigned i = 0; i < rows->len && left > 0; i++) {
         const struct dt_ets_table *table = g_ptr_array_index(rows, i);
         struct dt_series_growth growth;
