@@ -40,6 +40,10 @@ static const struct dt_sampled *sampled(const struct dt_actor *actor) {
     return actor->activity ? actor->activity->sampled : NULL;
 }
 
+static bool is_of_kind(const struct dt_wait *wait, const char *kind) {
+    return wait && strcmp(wait->kind, kind) == 0;
+}
+
 /* How long it has made no progress; 0 if it has, or is no longer sampled. */
 static int64_t stuck_for(const struct dt_summary *summary, const struct dt_actor *actor) {
     const struct dt_sampled *of = sampled(actor);
@@ -50,7 +54,7 @@ static int64_t stuck_for(const struct dt_summary *summary, const struct dt_actor
     int64_t since = of->still_since;
     /* Before, another process held the lock. */
     const struct dt_wait *wait = dt_waits_of(&summary->stopped, actor);
-    if (wait && strcmp(wait->kind, "lock") == 0)
+    if (is_of_kind(wait, "lock"))
         since = MAX(since, wait->since);
     return of->last - since;
 }
@@ -96,7 +100,7 @@ static struct dt_actor *next_of(const struct dt_summary *summary, const struct d
 
     if (!is_blocked(wait) || !wait->target || wait->target == actor)
         return NULL;
-    return is_stuck(summary, wait->target) || strcmp(wait->kind, "lock") == 0 ? wait->target : NULL;
+    return is_stuck(summary, wait->target) || is_of_kind(wait, "lock") ? wait->target : NULL;
 }
 
 /* The last process of the chain, or the one of the circle with the lowest number. */
@@ -206,7 +210,7 @@ static void put_since(const struct dt_summary *summary, GString *text,
     const struct dt_wait *wait = wait_of(summary, actor);
     bool has_sends = actor->node && dt_is_recorded(actor->node->recorded, DT_RECORDED_SENDS);
 
-    if (wait && strcmp(wait->kind, "call") == 0 && has_sends && !actor->activity->sent &&
+    if (is_of_kind(wait, "call") && has_sends && !actor->activity->sent &&
         of->still_since == of->first && actor->began == DT_NO_VALUE &&
         of->first - summary->period.begin < 2 * DT_NS_PER_S)
         g_string_append(text, " (since before the recording)");
@@ -222,11 +226,11 @@ static const struct {
 
 static void put_wait(GString *text, const struct dt_wait *wait) {
     for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (strcmp(wait->kind, kinds[i].kind) == 0)
+        if (is_of_kind(wait, kinds[i].kind))
             g_string_append_printf(text, "%s", kinds[i].text);
     if (!wait->target && !*wait->target_text)
         return;
-    g_string_append(text, strcmp(wait->kind, "lock") == 0 ? " held by " : " of ");
+    g_string_append(text, is_of_kind(wait, "lock") ? " held by " : " of ");
     if (wait->target)
         put_actor(text, wait->target);
     else
@@ -296,7 +300,7 @@ static void put_behind(const struct dt_summary *summary, GString *text, const st
         return;
     for (unsigned i = 0; i < chain->members->len; i++) {
         const struct dt_wait *wait = wait_of(summary, chain->members->pdata[i]);
-        named += wait && strcmp(wait->kind, "call") == 0 && *wait->target_text &&
+        named += is_of_kind(wait, "call") && *wait->target_text &&
                  g_ptr_array_find(chain->members, wait->target, NULL);
     }
     for (unsigned i = first; i < chain->members->len && i < first + NAMED; i++) {
@@ -317,7 +321,7 @@ static void put_behind(const struct dt_summary *summary, GString *text, const st
 static enum dt_severity severity_of(const struct dt_summary *summary, const struct chain *chain) {
     const struct dt_sampled *of = sampled(chain->last);
     const struct dt_wait *wait = wait_of(summary, chain->last);
-    bool is_call = !is_blocked(wait) || strcmp(wait->kind, "call") == 0;
+    bool is_call = !is_blocked(wait) || is_of_kind(wait, "call");
     bool is_behind = chain->members->len > 1 || chain->callers > 0;
 
     if (chain->is_group)
