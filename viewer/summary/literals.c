@@ -9,7 +9,8 @@ enum { CAUSED_NS = 100 * 1000 * 1000, SEARCHES = 1000 };
 
 static const char trapped[] = "erlang:bif_return_trap/2";
 
-struct next {
+/* The present search of a node, and what may cause the one after it. */
+struct search {
     struct dt_actor *by; /* the last process that may be the cause; NULL if unknown */
     bool is_put;         /* it was seen in a function of persistent_term */
     int64_t time, purged;
@@ -18,16 +19,16 @@ struct next {
     struct dt_actor *cause_by;
 };
 
-static void next_free(void *data) {
-    struct next *next = data;
+static void search_free(void *data) {
+    struct search *search = data;
 
-    dt_actor_drop(next->by);
-    dt_actor_drop(next->cause_by);
-    g_free(next);
+    dt_actor_drop(search->by);
+    dt_actor_drop(search->cause_by);
+    g_free(search);
 }
 
 void dt_literals_init(struct dt_literals *literals) {
-    literals->of_nodes = g_hash_table_new_full(NULL, NULL, NULL, next_free);
+    literals->of_nodes = g_hash_table_new_full(NULL, NULL, NULL, search_free);
     dt_pairs_init(&literals->searches, SEARCHES);
 }
 
@@ -36,15 +37,15 @@ void dt_literals_free(struct dt_literals *literals) {
     dt_pairs_free(&literals->searches);
 }
 
-static struct next *next_of(struct dt_literals *literals, struct dt_seen_node *node) {
-    struct next *next = g_hash_table_lookup(literals->of_nodes, node);
+static struct search *search_of(struct dt_literals *literals, struct dt_seen_node *node) {
+    struct search *search = g_hash_table_lookup(literals->of_nodes, node);
 
-    if (!next) {
-        next = g_new0(struct next, 1);
-        next->time = next->purged = next->began = DT_NO_VALUE;
-        g_hash_table_insert(literals->of_nodes, node, next);
+    if (!search) {
+        search = g_new0(struct search, 1);
+        search->time = search->purged = search->began = DT_NO_VALUE;
+        g_hash_table_insert(literals->of_nodes, node, search);
     }
-    return next;
+    return search;
 }
 
 static bool is_recent(int64_t cause, int64_t now) {
@@ -56,40 +57,40 @@ static bool changes_terms(const char *function) {
            strcmp(function, "persistent_term:erase/1") == 0;
 }
 
-static void suspect(struct next *next, struct dt_actor *actor, bool is_put, int64_t time) {
-    bool was_put = next->is_put && is_recent(next->time, time), is_same = actor == next->by;
+static void suspect(struct search *search, struct dt_actor *actor, bool is_put, int64_t time) {
+    bool was_put = search->is_put && is_recent(search->time, time), is_same = actor == search->by;
 
     if (was_put && !is_put && !is_same)
         return;
-    next->is_put = is_put || (was_put && is_same);
-    next->time = time;
+    search->is_put = is_put || (was_put && is_same);
+    search->time = time;
     if (is_same)
         return;
-    dt_actor_drop(next->by);
-    next->by = dt_actor_keep(actor);
+    dt_actor_drop(search->by);
+    search->by = dt_actor_keep(actor);
 }
 
-static void begin(struct next *next, int64_t time) {
-    bool is_known = is_recent(next->time, time);
+static void begin(struct search *search, int64_t time) {
+    bool is_known = is_recent(search->time, time);
 
-    next->began = time;
-    next->cause = is_known && next->is_put        ? dt_by_put
-                  : is_recent(next->purged, time) ? dt_by_purge
-                                                  : dt_by_last;
-    dt_actor_drop(next->cause_by);
-    next->cause_by = is_known ? dt_actor_keep(next->by) : NULL;
+    search->began = time;
+    search->cause = is_known && search->is_put        ? dt_by_put
+                    : is_recent(search->purged, time) ? dt_by_purge
+                                                      : dt_by_last;
+    dt_actor_drop(search->cause_by);
+    search->cause_by = is_known ? dt_actor_keep(search->by) : NULL;
 }
 
-static void end(struct dt_literals *literals, struct next *next, struct dt_actor *collector,
+static void end(struct dt_literals *literals, struct search *search, struct dt_actor *collector,
                 int64_t time) {
     struct dt_pair *row;
 
-    if (next->began == DT_NO_VALUE)
+    if (search->began == DT_NO_VALUE)
         return;
-    row = dt_pairs_row(&literals->searches, next->cause_by, collector, next->cause);
+    row = dt_pairs_row(&literals->searches, search->cause_by, collector, search->cause);
     row->count++;
-    dt_quantiles_add(&row->took, (uint64_t)(time - next->began));
-    next->began = DT_NO_VALUE;
+    dt_quantiles_add(&row->took, (uint64_t)(time - search->began));
+    search->began = DT_NO_VALUE;
 }
 
 static bool is_collector(const struct dt_process *process) {
@@ -102,10 +103,10 @@ static void ran(struct dt_literals *literals, struct dt_actor *actor, const stru
 
     if ((!begins && !ends) || !is_collector(i->process))
         return;
-    struct next *next = next_of(literals, actor->node);
-    end(literals, next, actor, i->begin);
+    struct search *search = search_of(literals, actor->node);
+    end(literals, search, actor, i->begin);
     if (begins)
-        begin(next, i->begin);
+        begin(search, i->begin);
 }
 
 void dt_literals_interval(struct dt_literals *literals, struct dt_actor *actor,
@@ -116,7 +117,7 @@ void dt_literals_interval(struct dt_literals *literals, struct dt_actor *actor,
         return;
     bool is_put = changes_terms(i->out);
     if ((is_put || strcmp(i->out, trapped) == 0) && !is_collector(i->process))
-        suspect(next_of(literals, actor->node), actor, is_put, i->end);
+        suspect(search_of(literals, actor->node), actor, is_put, i->end);
 }
 
 static bool is_purger(const struct dt_process *process) {
@@ -126,11 +127,11 @@ static bool is_purger(const struct dt_process *process) {
 void dt_literals_sent(struct dt_literals *literals, struct dt_seen_node *node,
                       const struct dt_message *m) {
     if (is_purger(m->to) || is_purger(m->from))
-        next_of(literals, node)->purged = m->sent;
+        search_of(literals, node)->purged = m->sent;
 }
 
 void dt_literals_called(struct dt_literals *literals, struct dt_actor *actor, const char *function,
                         int64_t time) {
     if (changes_terms(function))
-        suspect(next_of(literals, actor->node), actor, true, time);
+        suspect(search_of(literals, actor->node), actor, true, time);
 }
