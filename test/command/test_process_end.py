@@ -2,7 +2,6 @@
 import os
 import re
 import select
-import signal
 import subprocess
 import sys
 import tempfile
@@ -134,5 +133,4 @@ class CrashDumps(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    signal.alarm(120)
     unittest.main()

@@ -64,7 +64,7 @@ class Level(NamedTuple):
 
 
 def is_level(text: str) -> bool:
-    """Returns whether an argument of `--when` has the form of a level."""
+    """Returns whether an argument of `--when` is meant as a level."""
     return ">" in text and "/" not in text
 
 
@@ -83,8 +83,8 @@ def level(text: str) -> Level:
     if name == SILENCE and seconds:
         raise ValueError("silence has no `for`: write `silence > 5s`")
     is_share = unit == "%" and bool(quantity.limit)
-    bound = float(number) * (SIZES.get(unit, 1) if not is_share else 1) * (quantity.scale if not is_share else 0.01)
-    return Level(name, bound, is_share, int(seconds or 0))
+    scale = 0.01 if is_share else SIZES.get(unit, quantity.scale)
+    return Level(name, float(number) * scale, is_share, int(seconds or 0))
 
 
 class Watched:
@@ -108,12 +108,11 @@ class Watched:
             return ""
         if self.of.quantity.event == SAMPLE:
             return self.compare(name, value, now)
-        self.values[name] = value
-        if self.of.is_share and name == self.of.quantity.limit:
+        if name == self.of.quantity.limit:
             self.limit = value
             return ""
-        values = [one for other, one in self.values.items() if other != self.of.quantity.limit]
-        return self.compare("", sum(values) / len(values), now)
+        self.values[name] = value
+        return self.compare("", sum(self.values.values()) / len(self.values), now)
 
     def compare(self, key: str, value: float, now: float) -> str:
         """Compares the value of a process, or of the node if `key` is empty."""

@@ -121,14 +121,16 @@ class Recorder:
         self.save_count()
 
     def note(self, fired: Fired) -> None:
-        """Writes a snapshot, or counts the match if the limit is reached. Samples of a level only match if it lasts."""
-        if fired.cause.level:
-            text = self.compared(fired.cause.level, fired.node, fired.fields)
-            if not text:
-                return
-            fired = fired._replace(text=text)
+        """Handles a notification: a match, or a sample of a level, which matches only if the level lasts."""
+        level = fired.cause.level
+        text = self.compared(level, fired.node, fired.fields) if level else fired.text
+        if text or not level:
+            self.match(fired.cause, fired.node, text)
+
+    def match(self, cause: Cause, node: Node, text: str) -> None:
+        """Writes a snapshot, or counts the match if the limit is reached."""
         if self.rate.allows(time.time()):
-            self.write(fired.cause.name, fired.node.node, fired.text, self.rate)
+            self.write(cause.name, node.node, text, self.rate)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
@@ -153,7 +155,7 @@ class Recorder:
                 watched = self.watched.get((cause.level, node)) if cause.level else None
                 text = watched.silent(time.monotonic()) if watched and node not in self.missing else ""
                 if text:
-                    self.note(Fired(cause._replace(level=None), node, text))
+                    self.match(cause, node, text)
 
     def write(self, cause: str, node: str, text: str, rate: Rate) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
