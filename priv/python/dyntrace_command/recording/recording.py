@@ -177,8 +177,9 @@ class Watch:
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
         found, events, remarks, may_have = None, None, [], has_events(folder)
-        if not self.quiet and folder_size(folder) > SAID_FROM:
-            say(f"reading {size(folder_size(folder))}")
+        total = folder_size(folder)
+        if not self.quiet and total > SAID_FROM:
+            say(f"reading {size(total)}")
         try:
             with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
@@ -191,7 +192,7 @@ class Watch:
                 remarks, may_have = [f"dyntrace: the events are not counted: {failure.cause}"], True
         if not events and (events == 0 or not may_have):
             raise self.not_started(folder, lasts)
-        return Recorded(events, found.lost_text() if found else lost_text(lost), folder_size(folder),
+        return Recorded(events, found.lost_text() if found else lost_text(lost), total,
                         remarks + (found.said if found else []) + withheld, found.findings if found else "",
                         ended(self.ends))
 
