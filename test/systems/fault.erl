@@ -1,4 +1,4 @@
-%% Faults that are planted in a third-party node: this module is loaded there.
+%% Faults that are planted in a third-party node: this module is loaded there. small_system uses keep/1.
 %%
 %%     fault:plant(burn), ..., fault:remove().
 %%
@@ -7,7 +7,7 @@
 
 -behaviour(gen_server).
 
--export([plant/1, remove/0]).
+-export([plant/1, keep/1, remove/0]).
 -export([init/1, handle_call/3, handle_cast/2, start_server/2, start_flaky/0]).
 
 -define(OWNER, planted_fault).
@@ -15,12 +15,17 @@
 %% Returns when the fault is in place.
 -spec plant(burn | server | consumer | crashes | heap | suspended | journal) -> ok.
 plant(Kind) ->
+    keep(fun() -> start(Kind) end).
+
+%% Calls a function in the process that owns what it starts, until remove/0.
+-spec keep(fun(() -> ok)) -> ok.
+keep(Start) ->
     Self = self(),
     {Owner, Ref} = spawn_monitor(fun() ->
                                          true = register(?OWNER, self()),
                                          %% Otherwise crashes are reported to the short-lived node of the calling tool.
                                          true = group_leader(whereis(user), self()),
-                                         ok = start(Kind),
+                                         ok = Start(),
                                          Self ! {self(), planted},
                                          receive remove -> exit(shutdown) end
                                  end),

@@ -1,17 +1,15 @@
 %% A small healthy system of an ordinary node, and what is planted beside it: faults, and healthy loads that resemble
 %% faults.
 %%
-%%     small_system:start(), small_system:plant(chain), ..., small_system:remove().
+%%     small_system:start(), small_system:plant(chain), ..., fault:remove().
 %%
-%% An owner process holds everything that is planted; the processes are linked to it and end with it.
+%% The owner process of `fault` holds everything that is planted; the processes are linked to it and end with it.
 -module(small_system).
 
 -behaviour(gen_server).
 
--export([start/0, plant/1, remove/0]).
+-export([start/0, plant/1]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2]).
-
--define(OWNER, planted).
 
 %% Two servers with four clients that call them every 25 ms, and a process that cleans up twice per second.
 -spec start() -> ok.
@@ -38,23 +36,7 @@ tidy() ->
 %% Returns when it is in place.
 -spec plant(jobs | late | idle_pool | large_binaries | chain | terms | copies | formatting) -> ok.
 plant(Kind) ->
-    Self = self(),
-    {Owner, Ref} = spawn_monitor(fun() ->
-                                         true = register(?OWNER, self()),
-                                         ok = planted(Kind),
-                                         Self ! {self(), planted},
-                                         receive remove -> exit(shutdown) end
-                                 end),
-    receive
-        {Owner, planted} -> demonitor(Ref, [flush]), ok;
-        {'DOWN', Ref, process, Owner, Reason} -> error(Reason)
-    end.
-
--spec remove() -> ok.
-remove() ->
-    Ref = monitor(process, ?OWNER),
-    ?OWNER ! remove,
-    receive {'DOWN', Ref, process, _, _} -> ok end.
+    fault:keep(fun() -> planted(Kind) end).
 
 %% -- Healthy ---------------------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ during(Kind, Config) ->
     Node = ?config(node, Config),
     ok = test_node:call(Node, fun() -> small_system:plant(Kind) end),
     try report(Config)
-    after ok = test_node:call(Node, fun small_system:remove/0)
+    after ok = test_node:call(Node, fun fault:remove/0)
     end.
 
 report(Config) ->
