@@ -21,7 +21,7 @@ static bool is_own(const struct dt_actor *actor) {
     return g_str_has_prefix(name, prefix) || g_str_has_prefix(initial, prefix);
 }
 
-/* What the processes of dyntrace do is no finding about the node, unless they crash. */
+/* Findings about the processes of dyntrace itself are left out, except crashes. */
 static bool is_left_out(enum dt_rule_number rule, const struct dt_actor *actor) {
     return actor && !actor->is_sum && rule != DT_RULE_crashes && rule != DT_RULE_restarts &&
            is_own(actor);

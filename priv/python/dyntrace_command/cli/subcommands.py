@@ -116,7 +116,7 @@ SUBCOMMANDS = {
                  "end, on Enter and on SIGUSR1"),
         argument("--when", type=arguments.cause, action="append", words=(*CAUSES, "mark:"), metavar="CAUSE",
                  help=f"with --snapshot: write a snapshot at each {', '.join(CAUSES)}, mark:NAME, 'EVENT /FILTER/', or "
-                 f"when a level lasts, such as 'queue > 10000 for 5s'; may be repeated; includes {END}"),
+                 f"when a level lasts, such as 'queue > 10000 for 5s'; may be repeated. {END} is always included"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most N snapshots per hour, "
                  f"minute or day (default: {AT_MOST})"),
         argument("--keep", type=arguments.snapshot_count, metavar="N",

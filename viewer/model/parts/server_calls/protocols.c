@@ -34,7 +34,7 @@ static bool atom(const char **text) {
     return size > 0;
 }
 
-/* Moves past what the letter of a pattern stands for. */
+/* Skips the text that a letter of a pattern matches. */
 static bool variable(char letter, const char **text, struct dt_call_text *call) {
     char server[DT_REFERENCE];
 
