@@ -77,7 +77,7 @@ static bool is_blocked(const struct dt_wait *wait) {
 static bool is_stuck(const struct dt_summary *summary, const struct dt_actor *actor) {
     const struct dt_sampled *of = sampled(actor);
 
-    return stuck_for(summary, actor) >= dt_limits.stuck_process.waits &&
+    return of && stuck_for(summary, actor) >= dt_limits.stuck_process.waits &&
            (of->last_queue > 0 || of->is_suspended || is_blocked(wait_of(summary, actor)));
 }
 
@@ -85,6 +85,8 @@ static bool is_evident(const struct dt_summary *summary, const struct dt_actor *
     const struct dt_sampled *of = sampled(actor);
     const struct dt_wait *wait = wait_of(summary, actor);
 
+    if (!of)
+        return false;
     if (of->is_suspended)
         return true;
     return wait && of->last_queue > 0 &&

@@ -166,11 +166,8 @@ static struct server_call *pending_of(struct node *node, const struct process *c
                                       const struct process *server,
                                       const struct dt_call_text *text) {
     g_autofree char *key = NULL;
-    const struct node *home;
+    const struct node *home = place_of(node, caller, server, text, &key);
 
-    if (!caller || (!*text->id && !server))
-        return NULL;
-    home = place_of(node, caller, server, text, &key);
     return pending_at(home, key);
 }
 
@@ -184,12 +181,9 @@ static void begin_call(struct node *node, struct process *caller,
                        const struct dt_call_text *request, struct process *server,
                        bool is_delivered) {
     struct server_calls *all;
-    struct server_call *call;
+    struct server_call *call = pending_of(node, caller, server, request);
     struct calling *serving;
 
-    if (!caller)
-        return;
-    call = pending_of(node, caller, server, request);
     /* A request that another server forwards belongs to the call of the first one. */
     if (call && (*request->id == '#' || call->seen.server != &server->seen))
         return;
@@ -422,6 +416,8 @@ static void called(struct node *node, const struct dt_call_text *request, struct
     struct process *caller = dt_process_anywhere(node, request->caller);
     struct server_call *call;
 
+    if (!caller)
+        return;
     begin_call(node, caller, request, server, false);
     if (server->has_exited && !node->seen.has_deliveries &&
         (call = pending_of(node, caller, server, request)) && call->seen.server == &server->seen)
@@ -455,6 +451,8 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
         return;
     if (dt_call_request(text, &to->seen, &request)) {
         caller = dt_process_anywhere(node, request.caller);
+        if (!caller)
+            return;
         call = pending_of(node, caller, to, &request);
         if (!call && !is_reported)
             begin_call(node, caller, &request, to, true);
