@@ -221,12 +221,14 @@ storm_and_restart(Config) ->
     try
         await_log("is back, and recorded again", Folder),
         until_following(Again),
-        test_wait:until("a second one, in place of the first", true,
+        %% The snapshot of the end of the node has taken the place of the first one.
+        OfCrashes = fun() -> [One || One <- written(Folder), One =/= First, lists:suffix("-crash", One)] end,
+        test_wait:until("a snapshot of the second crash", true,
                         fun() ->
                                 call(Again, fun() -> spawn(fun() -> exit(boom_again) end) end),
-                                [One || One <- written(Folder), One =/= First, lists:suffix("-crash", One)] =/= []
+                                OfCrashes() =/= []
                         end),
-        {0, Later} = test_command:run(["view", hd(written(Folder))]),
+        {0, Later} = test_command:run(["view", hd(OfCrashes())]),
         ?assertMatch({match, _}, re:run(Later, "boom_again")),
         {0, _} = test_shell:run("kill -9 ~s", [OsPid]),
         %% `lttng list' fails if a session is removed while it lists it.

@@ -58,10 +58,11 @@ follow(Node, Env) ->
     test_node:call(Node, fun() -> test_node:started(Env) end).
 
 record(Folder, #{daemon := Daemon} = Options, Nodes, Fun) ->
-    Sessions = [test_lttng:start(Daemon, maps:get(probes, Options, ['*']),
+    Probes = maps:get(probes, Options, ['*']),
+    Sessions = [test_lttng:start(Daemon, Probes,
                                  Of#{contexts => ?CONTEXTS, channel => maps:get(channel, Options, ?CHANNEL)})
                 || Of <- sessions(Folder, Options, Nodes)],
-    [ok = until_traced(Node) || Node <- Nodes],
+    [ok = until_traced(Node, Probes) || Node <- Nodes],
     Result = Fun(Nodes),
     [ok = test_lttng:finish(Session) || Session <- Sessions],
     Result.
@@ -74,17 +75,29 @@ sessions(Folder, _, _) ->
 
 output(Folder) -> "--output='" ++ Folder ++ "'".
 
-%% Waits until the trace flags are set and no longer change.
-until_traced(Node) ->
+%% Waits until every recorded probe is enabled, the calls are traced that these probes require, and the trace flags no
+%% longer change. The session daemon enables one probe after the other.
+until_traced(Node, Probes) ->
+    Following = fun() -> test_node:call(Node, fun() -> following(Probes) end) end,
     test_wait:until("the application follows the recording",
                     fun() ->
-                            First = test_node:call(Node, fun following/0),
+                            First = Following(),
                             timer:sleep(300),
-                            First =/= off andalso First =:= test_node:call(Node, fun following/0) orelse First
+                            is_map(First) andalso First =:= Following() orelse First
                     end).
 
-following() ->
-    case dyntrace:listeners() of
-        [] -> off;
-        _ -> maps:with([processes, ports, calls, senders, sources], maps:get(following, dyntrace:info()))
+following(Probes) ->
+    Enabled = dyntrace:listeners(),
+    #{calls := Calls} = dyntrace_trace_flags:for_enabled(Enabled, dyntrace_trace_flags:table(all)),
+    case {recorded(Probes) -- [Name || #{name := Name} <- Enabled], maps:get(following, dyntrace:info())} of
+        {[], Following = #{calls := Calls}} ->
+            maps:with([processes, ports, calls, senders, sources], Following);
+        {Missing, Following} ->
+            {Missing, Following}
     end.
+
+recorded(['*']) ->
+    [Name || #{name := Name, provider := org_erlang_dyntrace, backends := Backends} <- dyntrace:probes(),
+             lists:member(lttng, Backends)];
+recorded(Probes) ->
+    Probes.
