@@ -839,6 +839,8 @@ own_servers_again(Config) ->
     ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), #{time => base() + 20, lost => 1, cpu => 0}, Reply])),
     %% Another protocol between the same processes.
     ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), sent(30, "<0.9.0>", "<0.1.0>", "{<0.9.0>,ok}")])),
+    %% A reply whose sender is unknown.
+    ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), received(30, "<0.1.0>", "{code_server,[]}")])),
     %% A timeout and an exit say nothing about calls that have no timeout.
     ?assertEqual([{"reply", 10, 30}], Ends([Request(10), received(20, "<0.1.0>", "timeout"), Reply])),
     %% A request that is passed on belongs to the first server.
