@@ -23,7 +23,7 @@
 new() ->
     lists:sublist([Registry || Name <- registered(), Registry <- registry(Name)], ?MOST).
 
-%% Raises badarg, or does not match, if it is no registry or one that ends.
+%% An error means that it is not a registry, or that it ends.
 registry(Name) ->
     try
         true = is_pid(whereis(binary_to_existing_atom(<<(atom_to_binary(Name))/binary, ".PIDPartition0">>))),
