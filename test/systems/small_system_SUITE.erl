@@ -46,7 +46,7 @@ chain(Config) ->
     ?assertMatch([_], [Text || #{<<"text">> := Text, <<"severity">> := <<"low">>} <- Findings,
                                re:run(Text, "> cash_desk: callers waited .* waiting for <.*> ledger$") =/= nomatch]).
 
-%% The processes that compute are named. That servers wait for a scheduler is no fault of theirs.
+%% The processes that compute are named, not the servers that wait for a scheduler.
 burn(Config) ->
     observed:check(["the schedulers are \\d+ % busy on average, .* by \\d processes like <.*> erlang:apply/2: ",
                     "ran for (over )?\\d+ % of the recording"], during(burn, Config)).
