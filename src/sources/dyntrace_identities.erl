@@ -163,7 +163,7 @@ now_ms() ->
                  calls :: dyntrace_initial_calls:calls(),
                  labels :: dyntrace_labels:labels(),
                  %% At the start of the dump.
-                 registries = [] :: dyntrace_registries:registries(),
+                 registries :: dyntrace_registries:registries(),
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
@@ -174,7 +174,7 @@ dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text =
     alarmed(Every),
     run(#dumper{source = Source, every = Every, allowed = Allowed, ended = Ended,
                 calls = dyntrace_initial_calls:new(Keys), labels = dyntrace_labels:new(Labels),
-                nodes = dyntrace_node_identities:new(),
+                registries = dyntrace_registries:new(), nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
 %% Between dumps it hibernates, because the list of processes has become garbage. A failure ends it; a repeated one is
