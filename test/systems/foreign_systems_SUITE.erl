@@ -68,23 +68,14 @@ yaws(Config) -> healthy(in_yaws(Config), Config).
 
 %% Requests go on, and the log's messages wait.
 yaws_with_suspended_log(Config) ->
-    Eval = in_yaws(Config),
-    "true" = Eval("register(blocker, spawn(fun() -> true = erlang:suspend_process(whereis(yaws_log)), "
-                  "receive stop -> ok end end))."),
-    try observed:check(["> yaws_log made no progress for .* \\(suspended\\)", "> yaws_log: "], report(Eval, Config))
-    after "stop" = Eval("blocker ! stop.")
-    end.
+    Report = during("{suspended, yaws_log}", in_yaws(Config), Config),
+    observed:check(["> yaws_log made no progress for .* \\(suspended\\)", "> yaws_log: "], Report).
 
 tsung(Config) -> healthy(in_tsung(Config), Config).
 
-%% With a fault of module `fault'.
 tsung_with_slow_consumer(Config) ->
-    Eval = in_tsung(Config),
-    "{module, fault}" = Eval("code:load_abs(\"" ++ filename:rootname(code:which(fault)) ++ "\")."),
-    "ok" = Eval("fault:plant(consumer)."),
-    try observed:check(["mail_sorter: its queue grew by \\d+ messages per second"], report(Eval, Config))
-    after "ok" = Eval("fault:remove().")
-    end.
+    Report = during("consumer", in_tsung(Config), Config),
+    observed:check(["mail_sorter: its queue grew by \\d+ messages per second"], Report).
 
 in_yaws(Config) -> fun(Text) -> packaged:eval(?config(system, Config), Text) end.
 in_tsung(Config) -> fun(Text) -> packaged_yaws:eval_tsung(?config(system, Config), Text) end.
@@ -116,6 +107,14 @@ in_branch(Node, Config) -> fun(Text) -> place:eval(?config(place, Config), Node,
 healthy(Eval, Config) ->
     #{<<"findings">> := Findings} = report(Eval, Config),
     ?assertEqual([], [Text || #{<<"severity">> := <<"high">>, <<"text">> := Text} <- Findings]).
+
+%% With a fault of module `fault'.
+during(Fault, Eval, Config) ->
+    "{module, fault}" = Eval("code:load_abs(\"" ++ filename:rootname(code:which(fault)) ++ "\")."),
+    "ok" = Eval("fault:plant(" ++ Fault ++ ")."),
+    try report(Eval, Config)
+    after "ok" = Eval("fault:remove().")
+    end.
 
 report(Eval, Config) ->
     OsPid = string:trim(Eval("os:getpid()."), both, "\""),
