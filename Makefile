@@ -24,7 +24,7 @@ BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 # The third-party services that test/systems observes.
-SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika
+SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika yaws tsung mnesia
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.
@@ -129,7 +129,7 @@ ALL_SUITES = $(call named,$(SUITE_FOLDERS))
 check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual machine (root; makes a chroot)
 	$(REBAR) ct --dir test/vm
 
-check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd and a small system, healthy and with faults (root)
+check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd, yaws and others, healthy and with faults (root)
 	tools/apart tools/ct $(call suites,$(or $(SUITES),test/systems))
 
 soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)

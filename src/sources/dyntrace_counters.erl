@@ -99,13 +99,14 @@ run_queues(Lengths) ->
     [{"run_queue_" ++ integer_to_list(N), Length, "number"}
      || {N, Length} <- numbered(lists:sublist(Lengths, length(Lengths) - 2))].
 
-%% The order of schedulers is: normal, dirty CPU, dirty I/O.
+%% The order of schedulers is: normal, dirty CPU, dirty I/O. Normal schedulers that are offline have no utilization.
 utilizations(Before, Now) when length(Before) =:= length(Now) ->
     PerMille = lists:zipwith(fun per_mille/2, Before, Now),
     {Normal, Dirty} = lists:split(erlang:system_info(schedulers), PerMille),
     {DirtyCpu, DirtyIo} = lists:split(erlang:system_info(dirty_cpu_schedulers), Dirty),
+    Online = lists:sublist(Normal, erlang:system_info(schedulers_online)),
     [{Kind ++ "_utilization_" ++ integer_to_list(N), Value, "per mille"}
-     || {Kind, Values} <- [{"scheduler", Normal}, {"dirty_cpu", DirtyCpu}, {"dirty_io", DirtyIo}],
+     || {Kind, Values} <- [{"scheduler", Online}, {"dirty_cpu", DirtyCpu}, {"dirty_io", DirtyIo}],
         {N, Value} <- numbered(Values)];
 utilizations(_, _) ->
     [].

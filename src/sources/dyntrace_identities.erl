@@ -162,6 +162,8 @@ now_ms() ->
                  is_reporting = false :: boolean(),
                  calls :: dyntrace_initial_calls:calls(),
                  labels :: dyntrace_labels:labels(),
+                 %% At the start of the dump.
+                 registries :: dyntrace_registries:registries(),
                  nodes :: dyntrace_node_identities:nodes()}).
 
 %% A sensitive process makes no trace events.
@@ -172,7 +174,7 @@ dumper(Source, #source{every = Every, label_keys = Keys, labels = Labels, text =
     alarmed(Every),
     run(#dumper{source = Source, every = Every, allowed = Allowed, ended = Ended,
                 calls = dyntrace_initial_calls:new(Keys), labels = dyntrace_labels:new(Labels),
-                nodes = dyntrace_node_identities:new(),
+                registries = dyntrace_registries:new(), nodes = dyntrace_node_identities:new(),
                 ports = spawn_opt(?MODULE, ports, [self(), Text], [link, {priority, high}])}).
 
 %% Between dumps it hibernates, because the list of processes has become garbage. A failure ends it; a repeated one is
@@ -278,7 +280,7 @@ start_dump(Enabled, State = #dumper{nodes = Nodes, ports = Ports, is_reporting =
                    false -> Nodes
                end,
     paused(State#dumper{phase = #dump{id = Id, rest = Processes, until = now_ms() + ?PORTS_MS}, nodes = Reported,
-                        probes = Probes,
+                        probes = Probes, registries = dyntrace_registries:new(),
                         is_reporting = IsReporting orelse ReportPorts, again = false}).
 
 paused(State) ->
@@ -335,12 +337,18 @@ report_again(Pid, {Initial, Label}, State) ->
     end.
 
 %% Name is [] for a process without a name.
-report_identity(Pid, Parent, Initial, Name, Noted, #dumper{labels = Labels, probes = Probes}) ->
-    Label = dyntrace_labels:label(Pid, Noted, Labels),
+report_identity(Pid, Parent, Initial, Name, Noted, State = #dumper{probes = Probes}) ->
+    Label = label(Pid, Name, Noted, State),
     _ = [ok = dyntrace:report(process_identity, {Pid, Parent, Initial, Name, Label, node()})
          || lists:member(process_identity, Probes)],
     _ = [ok = dyntrace:report(process_named, {Pid, Initial, Name, Label}) || lists:member(process_named, Probes)],
     ok.
+
+label(Pid, Name, Noted, #dumper{labels = Labels, registries = Registries}) ->
+    case dyntrace_labels:label(Pid, Noted, Labels) of
+        '' when Name =:= [] -> dyntrace_registries:label(Pid, Registries);
+        Label -> Label
+    end.
 
 %% -- Ports -----------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ switch_on(Name, Enabled, Config) ->
 %% The modules that they call.
 used() ->
     [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, dyntrace_process_asker,
-     dyntrace_process_waits, erpc, inet].
+     dyntrace_process_waits, dyntrace_registries, erpc, inet].
 
 %% Also removes what a killed worker has left.
 -spec new() -> sources().

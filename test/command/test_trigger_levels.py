@@ -75,7 +75,7 @@ class Samples(unittest.TestCase):
         self.assertEqual(fired("memory > 50%", [(0.0, "memory_total", 4.0), (1.0, "memory_total", 6.0)], 10),
                          [(1, "memory 60%")])
         self.assertEqual(fired("memory > 1kB", [(0.0, "memory_total", 999.0), (1.0, "memory_total", 1001.0)]),
-                         [(1, "memory 1001")])
+                         [(1, "memory 1.0 kB")])
         self.assertEqual(fired("cpu > 90%", [(0.0, "scheduler_utilization_1", 750.0),
                                              (0.0, "scheduler_utilization_2", 1000.0),
                                              (1.0, "scheduler_utilization_1", 900.0)]), [(1, "cpu 95%")])

@@ -15,7 +15,8 @@ suite() ->
     [{timetrap, {minutes, 6}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, fat_processes, hostile_notes,
+    [spawned_processes, processes_in_a_dump, without_flags, labels, noted_labels, keys_in_registries,
+     fat_processes, hostile_notes,
      labels_of_a_function, function_of_labels_fails, ports, sockets, addresses_are_contents, nodes, no_consumer,
      second_session, second_tracer, tracers_in_the_row, row_alone, storm_of_attaches, every_second,
      dump_during_a_dump, budget_is_spent, hibernating_processes, recorded_from_the_middle, consumer_killed,
@@ -267,6 +268,50 @@ noting(Notes) ->
                                  sleep()
                          end),
     receive {Pid, noted} -> Pid end.
+
+%% Only a process without a name and with a single key has a label.
+keys_in_registries(Config) ->
+    _ = test_require:tool(os:find_executable("elixir") =:= false andalso "elixir is not installed", Config),
+    {0, Folder} = test_shell:run("elixir -e 'IO.puts(:code.lib_dir(:elixir, :ebin))'", []),
+    start([{interval, 10}], Config),
+    Pids = call(Config, fun() -> with_keys(string:trim(unicode:characters_to_list(Folder))) end),
+    Expected = [<<"{'Elixir.Shop.Carts',{cart,17}}">>, <<"{'Elixir.Shop.Users',<<\"eve\">>}">>, <<>>, <<>>, <<>>, <<>>],
+    Consumer = attach([process_identity], Config),
+    until_reported(maps:from_list(lists:zip(Pids, Expected)),
+                   fun() -> maps:map(fun(_, #{label := Label}) -> Label end, reported(Consumer)) end),
+    _ = test_bpftrace:stop(Consumer).
+
+%% On the node: with one key in two registries, in two registries at once, with two keys, with a large key, with a name.
+with_keys(Folder) ->
+    true = code:add_pathz(Folder),
+    {ok, _} = application:ensure_all_started(elixir),
+    Self = self(),
+    _ = spawn(fun() ->
+                      [{ok, _} = 'Elixir.Registry':start_link([{keys, Keys}, {name, Name}, {partitions, Partitions}])
+                       || {Name, Keys, Partitions} <- [{'Elixir.Shop.Carts', unique, 3},
+                                                       {'Elixir.Shop.Users', unique, 1},
+                                                       {'Elixir.Shop.Topics', duplicate, 1}]],
+                      Self ! started,
+                      sleep()
+              end),
+    receive started -> ok end,
+    [test_cases:text(with_keys(Keys, Name))
+     || {Keys, Name} <- [{[{'Elixir.Shop.Carts', {cart, 17}}, {'Elixir.Shop.Topics', news}], none},
+                         {[{'Elixir.Shop.Users', <<"eve">>}], none},
+                         {[{'Elixir.Shop.Carts', {cart, 18}}, {'Elixir.Shop.Users', <<"bob">>}], none},
+                         {[{'Elixir.Shop.Carts', {cart, N}} || N <- lists:seq(19, 30)], none},
+                         {[{'Elixir.Shop.Carts', lists:seq(1, 10000)}], none},
+                         {[{'Elixir.Shop.Carts', {cart, 31}}], named_cart}]].
+
+with_keys(Keys, Name) ->
+    Self = self(),
+    Pid = spawn(fun() ->
+                        [{ok, _} = 'Elixir.Registry':register(Registry, Key, []) || {Registry, Key} <- Keys],
+                        Name =:= none orelse register(Name, self()),
+                        Self ! {self(), registered},
+                        sleep()
+                end),
+    receive {Pid, registered} -> Pid end.
 
 %% The process with the largest heap also has its label.
 fat_processes(Config) ->

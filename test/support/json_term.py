@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Converts JSON on standard input to a term in Erlang's external format on standard output, because OTP before 27 can't
-read JSON.
+"""Converts files of JSON to a list of terms in Erlang's external format: json_term.py FILE... OTP before 27 can't read
+JSON.
 
 Objects become maps with binaries as keys, strings binaries, null the atom.
 """
@@ -41,4 +41,9 @@ def term(value):
     return head(116, len(value)) + b"".join(term(key) + term(member) for key, member in value.items())
 
 
-sys.stdout.buffer.write(b"\x83" + term(json.load(sys.stdin)))
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+sys.stdout.buffer.write(b"\x83" + term([load(path) for path in sys.argv[1:]]))

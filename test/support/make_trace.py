@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes a CTF 1.8 trace with known content: make_trace.py FOLDER < LINES. Each line is a JSON object:
+"""Makes CTF 1.8 traces with known content: make_trace.py FOLDER... Each line of FOLDER.jsonl is a JSON object:
 
     {"time": 1000, "event": "org_erlang_dyntrace:process_spawn", "fields": {"pid": "<0.9.0>", ...},
      "vpid": 17, "vtid": 18, "procname": "1_scheduler", "cpu": 0, "trace": 0}
@@ -89,7 +89,6 @@ class Trace:
 
 
 CATALOGUE = catalogue()
-TRACES = {}
 
 
 class Iterator(bt2._UserMessageIterator):
@@ -162,12 +161,12 @@ class Source(bt2._UserSourceComponent, message_iterator_class=Iterator):
 
 
 def main(folder):
-    for line in sys.stdin:
-        if line.strip():
-            line = json.loads(line)
-            TRACES.setdefault(line.get("trace", 0), Trace()).add(line)
+    traces = {}
+    with open(folder + ".jsonl", encoding="utf-8") as lines:
+        for line in map(json.loads, lines):
+            traces.setdefault(line.get("trace", 0), Trace()).add(line)
     graph = bt2.Graph()
-    source = graph.add_component(Source, "source", obj=TRACES)
+    source = graph.add_component(Source, "source", obj=traces)
     muxer = graph.add_component(bt2.find_plugin("utils").filter_component_classes["muxer"], "muxer")
     # babeltrace2 before 2.1 supports no other version, and has no such parameter.
     version = {} if bt2.__version__.startswith("2.0") else {"ctf-version": "1.8"}
@@ -179,4 +178,5 @@ def main(folder):
     graph.run()
 
 
-main(sys.argv[1])
+for to in sys.argv[1:]:
+    main(to)

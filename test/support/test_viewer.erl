@@ -7,8 +7,8 @@
 %% If the suites run with sanitizers, babeltrace2 preloads the sanitizers' runtime.
 -module(test_viewer).
 
--export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, decode/1]).
--export([encode/1]).
+-export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, jsons/3,
+         decode/1, encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -34,12 +34,16 @@ plugins() ->
 %% Makes a trace of these events. Where: vpid, vtid, cpu, procname, trace.
 -spec make([event()], ct_suite:ct_config()) -> file:filename().
 make(Events, Config) ->
+    hd(make_all([Events], Config)).
+
+%% One run of Python makes them all.
+make_all(Traces, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
-    Folder = filename:join(Dir, "trace-" ++ integer_to_list(erlang:unique_integer([positive]))),
-    Lines = Folder ++ ".jsonl",
-    ok = file:write_file(Lines, [[encode(line(Event)), $\n] || Event <- Events]),
-    {0, _} = run("/usr/bin/python3 '~ts' '~ts' < '~ts'", [script("make_trace.py"), Folder, Lines]),
-    Folder.
+    Folders = [filename:join(Dir, "trace-" ++ integer_to_list(erlang:unique_integer([positive]))) || _ <- Traces],
+    [ok = file:write_file(Folder ++ ".jsonl", [[encode(line(Event)), $\n] || Event <- Events])
+     || {Folder, Events} <- lists:zip(Folders, Traces)],
+    {0, _} = python("make_trace.py", Folders),
+    Folders.
 
 line({Ns, Probe, Fields}) -> line({Ns, Probe, Fields, #{}});
 line({Ns, Probe, Fields, Where}) when is_atom(Probe) ->
@@ -94,16 +98,32 @@ lines(Sink, Params, Traces) ->
 
 %% The JSON that a sink writes to its parameter `path', as a term: maps have binaries as keys.
 json(Sink, Params, Traces) ->
+    decode(json_file(Sink, Params, Traces)).
+
+json_file(Sink, Params, Traces) ->
     File = filename:join(filename:dirname(hd(Traces)),
                          "viewed-" ++ integer_to_list(erlang:unique_integer([positive])) ++ ".json"),
     case view(Sink, [{path, File} | Params], Traces) of
-        {0, _} -> decode(File);
+        {0, _} -> File;
         Failed -> error({no_json, Failed})
     end.
 
+%% The JSON of each of these recordings, which are made for it.
+-spec jsons(atom(), [{Params :: list(), [event()]}], ct_suite:ct_config()) -> [map()].
+jsons(Sink, Recordings, Config) ->
+    {Params, Events} = lists:unzip(Recordings),
+    Folders = make_all(Events, Config),
+    decode_all([json_file(Sink, Of, [Folder]) || {Of, Folder} <- lists:zip(Params, Folders)]).
+
 decode(File) ->
-    {0, Term} = run("/usr/bin/python3 '~ts' < '~ts'", [script("json_term.py"), File]),
-    binary_to_term(Term).
+    hd(decode_all([File])).
+
+decode_all(Files) ->
+    {0, Terms} = python("json_term.py", Files),
+    binary_to_term(Terms).
+
+python(Script, Files) ->
+    run("/usr/bin/python3 '~ts'~ts", [script(Script), [[" '", File, "'"] || File <- Files]]).
 
 script(Name) ->
     filename:join([test_shell:project(), "test/support", Name]).

@@ -13,7 +13,7 @@
 -define(OWNER, planted_fault).
 
 %% Returns when the fault is in place.
--spec plant(burn | server | consumer | crashes | heap | suspended | journal) -> ok.
+-spec plant(burn | server | consumer | crashes | heap | suspended | journal | {suspended, Name :: atom()}) -> ok.
 plant(Kind) ->
     keep(fun() -> start(Kind) end).
 
@@ -65,6 +65,11 @@ start(suspended) ->
     ok = named(mail_relay, fun idle/0),
     true = erlang:suspend_process(whereis(mail_relay)),
     _ = spawn_link(fun() -> every(5, fun() -> mail_relay ! {mail, "a letter"} end) end),
+    ok;
+
+%% A process of the system, suspended until the fault is removed.
+start({suspended, Name}) ->
+    true = erlang:suspend_process(whereis(Name)),
     ok;
 
 %% A process that writes to a slow device: a pipe whose reader takes 4 kB every 50 ms.

@@ -4,7 +4,7 @@
 -module(observed).
 
 -export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1,
-         recorded/3, report/2, report_of/2, beside/3, during/3, serious/1, check/2, check_others/2]).
+         recorded/3, report/2, report_of/2, report_of/3, beside/3, during/3, serious/1, check/2, check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -114,9 +114,13 @@ report(System, Config) ->
     report_of(OsPid, Config).
 
 report_of(OsPid, Config) ->
+    report_of(OsPid, [], Config).
+
+%% With further options of `dyntrace report'.
+report_of(OsPid, Options, Config) ->
     {priv_dir, Folder} = lists:keyfind(priv_dir, 1, Config),
     File = filename:join(Folder, lists:concat(["report-", erlang:unique_integer([positive]), ".json"])),
-    {0, Output} = test_command:run(["report", OsPid, "-o", File, "--seconds", integer_to_list(?SECONDS)]),
+    {0, Output} = test_command:run(["report", OsPid, "-o", File, "--seconds", integer_to_list(?SECONDS) | Options]),
     ct:pal("~ts", [Output]),
     test_viewer:decode(File).
 

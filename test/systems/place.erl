@@ -9,7 +9,8 @@
 %% Programs in the place end with it, and with this VM in any case: the keeper, a shell, reads from the VM until then.
 -module(place).
 
--export([missing/1, start/3, launch/3, stop/1, as_user/1, as_root/1, eval/3]).
+-export([missing/1, start/3, launch/3, write/3, stop/1, as_user/1, as_root/1, is_up/2, eval/3,
+         eval_at/3]).
 
 -record(place, {keeper, os_pid, user, home}).
 
@@ -101,6 +102,13 @@ launch(Place, Command, Logs) ->
     {0, _} = test_shell:run("~s setsid sh -c ~ts >/dev/null 2>&1 &", [as_user(Place), test_command:quoted(Line)]),
     ok.
 
+%% Writes a file in the home folder.
+-spec write(place(), file:filename(), iodata()) -> ok.
+write(Place, Name, Text) ->
+    {0, _} = test_shell:run("printf %s ~ts | ~s tee ~s >/dev/null",
+                            [test_command:quoted(lists:flatten(Text)), as_user(Place), Name]),
+    ok.
+
 %% The prefix of commands in the place, run by its user in the home folder.
 as_user(Place = #place{user = User, home = Home}) ->
     lists:flatten([as_root(Place), " setpriv --reuid=", User, " --regid=", User, " --init-groups "
@@ -111,7 +119,16 @@ as_root(#place{os_pid = OsPid}) ->
 
 %% The results of expressions on a node in the place, as text. The node's own tools need seconds for that, or lack it.
 eval(Place, Node, Expressions) ->
-    {0, Output} = test_shell:run("echo ~ts | ~s erl_call -sname ~s -e",
-                                 [test_command:quoted(Expressions), as_user(Place), Node]),
+    eval_at(Place, "-sname " ++ Node, Expressions).
+
+%% The same on a node with these options of erl_call.
+eval_at(Place, Options, Expressions) ->
+    {0, Output} = test_shell:run("echo ~ts | ~s erl_call ~s -e",
+                                 [test_command:quoted(Expressions), as_user(Place), Options]),
     {match, [Result]} = re:run(Output, "^{ok, (.*)}$", [{capture, all_but_first, list}, dotall]),
     Result.
+
+%% Whether the node answers.
+is_up(Place, Options) ->
+    {Status, _} = test_shell:run("~s erl_call ~s -a 'erlang node'", [as_user(Place), Options]),
+    Status =:= 0.

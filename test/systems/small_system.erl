@@ -34,7 +34,7 @@ tidy() ->
     lists:sort([rand:uniform() || _ <- lists:seq(1, 500)]).
 
 %% Returns when it is in place.
--spec plant(jobs | late | idle_pool | large_binaries | chain | terms | copies | formatting) -> ok.
+-spec plant(jobs | late | idle_pool | large_binaries | busy | chain | burn | terms | copies | formatting) -> ok.
 plant(Kind) ->
     fault:keep(fun() -> planted(Kind) end).
 
@@ -60,6 +60,9 @@ planted(large_binaries) ->
     started(archive, fun archive/0),
     Binary = binary:copy(<<0>>, 25000000),
     started(order_export, 500, fun() -> archive ! {orders, Binary} end);
+%% As many processes as schedulers compute endlessly: they need not wait.
+planted(busy) ->
+    burners(erlang:system_info(schedulers_online));
 
 %% -- Faults ----------------------------------------------------------------------------------
 
@@ -68,6 +71,9 @@ planted(chain) ->
     server(ledger, #{ms => 15}),
     server(cash_desk, #{asks => ledger}),
     clients(cash_desk, 5);
+%% Two more processes than schedulers compute endlessly.
+planted(burn) ->
+    burners(erlang:system_info(schedulers_online) + 2);
 %% Workers with some data use a persistent term, which is replaced again and again.
 planted(terms) ->
     ok = reload(),
@@ -127,6 +133,13 @@ deploy() ->
     {ok, deployed, Binary} = compile:forms(Forms),
     {module, deployed} = code:load_binary(deployed, "deployed.erl", Binary),
     code:purge(deployed).
+
+burners(Count) ->
+    [spawn_link(fun() -> burn(1) end) || _ <- lists:seq(1, Count)],
+    ok.
+
+burn(N) ->
+    burn((N * 1103515245 + 12345) band 16#7fffffff).
 
 work() ->
     receive work -> _ = tidy(), work() end.

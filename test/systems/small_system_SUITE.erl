@@ -8,7 +8,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [healthy, jobs, late, idle_pool, large_binaries, chain, terms, copies, formatting].
+    [healthy, jobs, late, idle_pool, large_binaries, busy, chain, burn, terms, copies, formatting].
 
 init_per_suite(Config) ->
     Daemon = observed:start_daemon(),
@@ -29,6 +29,11 @@ late(Config) -> silent(late, Config).
 idle_pool(Config) -> silent(idle_pool, Config).
 large_binaries(Config) -> silent(large_binaries, Config).
 
+%% These processes run all the time. No more of them compute than there are schedulers. On a busy machine others wait.
+busy(Config) ->
+    observed:check_others(["> erlang:apply/2 ran for (over )?\\d+ % of the recording",
+                           " waited for \\d+ % of that time.* \\(inferred\\)$"], during(busy, Config)).
+
 silent(Kind, Config) ->
     ?assertEqual([], observed:serious(during(Kind, Config))).
 
@@ -40,6 +45,11 @@ chain(Config) ->
     observed:check(["> ledger: callers waited .* for its work", "> cash_desk: callers waited "], Report),
     ?assertMatch([_], [Text || #{<<"text">> := Text, <<"severity">> := <<"low">>} <- Findings,
                                re:run(Text, "> cash_desk: callers waited .* waiting for <.*> ledger$") =/= nomatch]).
+
+%% The processes that compute are named, not the servers that wait for a scheduler.
+burn(Config) ->
+    observed:check(["the schedulers are \\d+ % busy on average, .* by \\d processes like <.*> erlang:apply/2: ",
+                    "ran for (over )?\\d+ % of the recording"], during(burn, Config)).
 
 %% The process that changes a persistent term uses next to no time. All others search their heaps.
 terms(Config) ->

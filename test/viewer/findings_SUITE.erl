@@ -17,8 +17,8 @@ all() ->
     [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, formatting,
      terms_by_inference, copied_argument, storm_at_a_listener, suspended_first, stuck, not_stuck,
      loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, throttled_node, files_or_ports, ends_of_otp,
-     parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, planted, planted_waits,
-     timed_out, busy_without_deliveries].
+     parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, computing, planted,
+     planted_waits, timed_out, busy_without_deliveries].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -30,8 +30,8 @@ rules(Config) ->
     {ok, Doc} = file:read_file(filename:join(test_shell:project(), "docs/findings.md")),
     {match, Documented} = re:run(Doc, "^\\| \\[(\\w+)\\]\\(", [multiline, global, {capture, all_but_first, list}]),
     ?assertEqual(lists:sort(lists:append(Documented)), lists:sort([atom_to_list(Rule) || {Rule, _, _, _} <- cases()])),
-    [?assertMatch([{Severity, Text} | _], found(Rule, report(Events, Config)), Rule)
-     || {Rule, Severity, Text, Events} <- cases()].
+    [?assertMatch([{Severity, Text} | _], found(Rule, Report), Rule)
+     || {{Rule, Severity, Text, _}, Report} <- with_reports(fun({_, _, _, Events}) -> Events end, cases(), Config)].
 
 %% {Rule, severity, text, events}; or parameters of the sink and events.
 cases() ->
@@ -224,174 +224,199 @@ refused_locks(Config) ->
 
 %% Recordings that resemble a finding without being one.
 not_found(Config) ->
-    [?assertEqual([], found(Rule, report(Events, Config)), Rule)
-     || {Rule, Events} <-
-            [{busy_schedulers, [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 40)]},
-             {busy_schedulers, [waiting(20 * ?MS)]},
-             {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
-             {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
-                                                        fragments => 0}}]},
-             %% The heap was as large before, but full of garbage: the live data has not grown.
-             {growing_heap, [grown([1000, 1000, 1200, 1400, 1600, 1000, 1000])]},
-             {growing_heap, [[collected(N, Words, 600) || {N, Words} <- lists:enumerate([1000, 1000, 1400, 1700, 2000,
-                                                                                        2000])]]},
-             %% It uses much memory once, for a while.
-             {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
-             %% It had work to do, and has finished it.
-             {growing_heap, [spawned(0, ?A, ?B), grown([1000, 1000, 1400, 1700, 2000, 2000]),
-                             exited(5 * ?S, ?A, "normal")]},
-             {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(10 * ?S, ?B), out(11 * ?S, ?B)]},
-             %% The growth is its queue.
-             {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
-             %% Its heap grows, which is the finding.
-             {long_collection, [grown([1000, 1000, 1400, 1700, 2000, 2000]), collected(7, 2000, 0, 20 * ?MS)]},
-             {collecting, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(5 * ?S, ?A),
-                           collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
-             %% Its heap explains its memory.
-             {growing_off_heap, [collected(1, 500, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
-             %% It has all the monitors that it needs.
-             {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 3, 5, 6, 6, 6, 6, 6])]},
-             %% The memory may be that of its messages.
-             {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 2, 3, 4, 5, 6]),
-                                 sample(7 * ?S, ?A, 500, 7000000, 1000, "waiting")]},
-             %% No collection shows what its heap has.
-             {growing_off_heap, [grows_off_heap([1, 2, 3, 4, 5, 6])]},
-             %% They run; other processes may have the memory; one of them has it.
-             {idle_memory, idle(290, 610000, 17)},
-             {idle_memory, idle(200, 610000, 0)},
-             {idle_memory, [idle(290, 610000, 0), sample(2 * ?S, ?B, 0, 100000000, 0, "waiting")]},
-             %% A pool that fills, and is full; a busy node whose number goes up and down; a slow growth.
-             {process_limit, limited([100, 300, 500, 700, 900, 910, 910, 910, 910])},
-             {process_limit, limited([700, 800, 750, 850, 800, 900, 850, 950])},
-             {process_limit, limited([700, 701, 702, 703, 704, 705, 706])},
-             %% The limit is far away; a pool that is full; and one that is almost as large as reported ones.
-             {file_limit, open_files(1048576)},
-             {file_limit, [levels("open_files", [600, 700, 800, 800, 800, 800, 800, 800]),
-                           counter(0, "open_files_limit", 1024)]},
-             {file_limit, [levels("open_files", [819]), counter(0, "open_files_limit", 1024)]},
-             %% Stopped for 9 %; without a quota; for a short time; by schedulers of which nothing is known.
-             {cpu_quota, throttled(180000)},
-             {cpu_quota, throttled(0)},
-             {cpu_quota, [levels("cpu_throttled", [0, 900000]), levels("scheduler_utilization_1", [900, 900])]},
-             {cpu_quota, levels("cpu_throttled", [0, 900000, 1800000, 2700000])},
-             %% Code is loaded at once.
-             {process_limit, limited([700, 701, 702, 1703, 1704, 1705])},
-             %% Too short to say.
-             {process_limit, limited([100, 200, 300, 400])},
-             %% A node that starts, and loads its modules.
-             {atom_limit, [levels("atoms", [10000, 13000, 16000, 19000, 22000]), counter(0, "atom_limit", 1048576),
-                           levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
-             {growing_memory, [levels("memory_total", megabytes([20, 23, 26, 29, 33])),
-                               levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
-             %% A cache that reaches its size, garbage, and growth that another finding explains.
-             {growing_memory, [levels("memory_total", megabytes([50, 60, 70, 75, 77, 78, 78, 78, 78]))]},
-             %% A cache that reaches its size, a large table that grows a little, and one that is emptied.
-             {growing_table, [tables([2, 4, 6, 8, 10, 11, 11, 11])]},
-             {growing_table, [tables([120, 121, 122, 123, 124, 125])]},
-             {growing_table, [tables([2, 4, 6, 8, 2, 4, 6, 8])]},
-             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])), tables([2, 6, 11, 16, 21]),
-                               levels("memory_ets", megabytes([2, 6, 11, 16, 21]))]},
-             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 52, 57, 62, 54, 59]))]},
-             {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
-                               grown([500, 500, 1400, 1700, 2000, 2000]),
-                               levels("memory_processes", megabytes([20, 25, 30, 35, 40]))]},
-             {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
-             {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
-             {node_stopped, [in(0, ?A), {?S, withheld, #{what => "all_events",
-                                                         why => "the application has stopped tracing"}}]},
-             {withheld, [in(0, ?A), {?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
-             %% A free scheduler; no process that waits; a short time.
-             {exhausted_schedulers, [blocked_files() | [counter(2500 * ?MS, "dirty_io_utilization_2", 600)]]},
-             {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), not is_waiting(Event)]},
-             {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), at(Event) < 3 * ?S]},
-             %% A few shorter runs; a single run in a long recording; a long run on a dirty scheduler, or of a process
-             %% that the VM reports, or on a thread that the host delays.
-             {held_scheduler, held([0, 2, 3], 400)},
-             {held_scheduler, [held([0], 600), sample(7 * ?S, ?B, 0, 2600, 1000, "waiting")]},
-             {held_scheduler, [held("1_dirty_cpu_sche", [0, 2], 1500), held("erts_dios_1", [4], 1500)]},
-             {held_scheduler, [held([0, 2], 600), on("1_scheduler", {3 * ?S, vm_long_schedule,
-                                                                     #{id => ?A, duration => 600, started => "a:b/1",
-                                                                       stopped => "a:b/1"}})]},
-             {held_scheduler, [held([0, 2], 600), collection(?S, ?B, 700 * ?MS, 609)]},
-             %% It answers, so it is on a dirty scheduler.
-             {held_scheduler, [sample(N * ?S, ?A, 0, 2600, 0, "running") || N <- lists:seq(0, 4)]},
-             %% The schedulers are idle; the process runs between the samples; no process runs all the time.
-             {starved_processes, [starved() | [counter(N * ?S, "scheduler_utilization_1", 0) || N <- lists:seq(5, 9)]]},
-             {starved_processes, [case Event of
-                                      {_, process_sample, Of} -> setelement(3, Event, Of#{reductions => 200});
-                                      _ -> Event
-                                  end || Event <- lists:flatten(starved())]},
-             {starved_processes, [Event || Event <- lists:flatten(starved()),
-                                           element(2, Event) =/= process_scheduled]},
-             %% The child is restarted and comes back; the supervisor is shut down in order.
-             {gave_up, [crash_loop(), logged(5500 * ?MS, "error", report_of("child_terminated", "econnrefused")),
-                        exited(6 * ?S, ?A, "shutdown")]},
-             %% Its child, a supervisor, has given up.
-             {gave_up, [identity(0, ?A, "shop_sup", "supervisor:shop_sup/1"),
-                        logged(?S, "error", report_of("child_terminated", "reached_max_restart_intensity")),
-                        exited(6 * ?S, ?A, "shutdown")]},
-             %% Five processes that run at the same time: none of them is a restart.
-             {purges, purged(false)},
-             %% They ran no old code; another process killed them afterwards.
-             {purges, [identity(0, ?A, "erts_code_purger"), started(1, pid(1), ?B), purge(10, 20, true),
-                       exited(30, pid(1), "killed")]},
-             %% Two purges at once: which one killed it is unknown.
-             {purges, [started(1, pid(1), ?B), send(12, ?B, ?A, "{purge,other,<0.91.0>,#Ref<0.0.0.2>}"), purged(true)]},
-             %% A purge is the cause.
-             {crashes, purged(true)},
-             {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
-                         [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
-             %% Large binaries, which are not copied; a delay by the host; a message that explains a part of the time;
-             %% a single copy.
-             {large_messages, copies(60, 46)},
-             {large_messages, copies(60, 0)},
-             {large_messages, copies(60, 200000)},
-             {large_messages, [Event || Event <- lists:flatten(copies(60, 3000000)), at(Event) < 2 * ?S]},
-             {long_wait, copies(60, 3000000)},
-             %% Many small objects; short runs.
-             {large_objects, inserts(3, 24, 2000)},
-             {large_objects, inserts(2, 24, 2)},
-             %% The same after purges of code; few processes; a new configuration; processes that collect by themselves.
-             {persistent_terms, [searches("shop:init/1", 200), identity(0, ?D, "erts_code_purger"),
-                                 [send(N * ?S, ?B, ?D, "{purge,shop,<0.91.0>,#Ref<0.0.0.1>}")
-                                  || N <- lists:seq(1, 4)]]},
-             {persistent_terms, searches("persistent_term:put/2", 40)},
-             {persistent_terms, [Event || Event <- lists:flatten(searches("persistent_term:put/2", 200)),
-                                          at(Event) < 3 * ?S]},
-             {persistent_terms, [[collection(N * ?S + M * 100, pid(M), 90, 5000) || N <- lists:seq(1, 4),
-                                                                                   M <- lists:seq(1, 100)],
-                                 send(0, ?A, ?B, "m"), counter(0, "processes", 200)]},
-             %% A process that formats many small terms, and sends or writes each; and a short time.
-             {formatting, [formats(0), [send(N * ?S div 4, ?A, ?B, "m") || N <- lists:seq(0, 12)]]},
-             {formatting, [formats(0), [runs(N * ?S div 4 + 10 * ?MS - 1, ?A, "shop:write/2", 0)
-                                        || N <- lists:seq(0, 12)]]},
-             {formatting, [Event || Event <- lists:flatten(formats(0)), at(Event) < 900 * ?MS]},
-             %% Its queue gets longer and shorter.
-             {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
-                              || N <- lists:seq(0, 7)]},
-             %% It is suspended, which is the finding.
-             {growing_queue, suspended()},
-             {long_wait, suspended()},
-             %% A few messages that are never received; and a process that works.
-             {stuck_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
-             {stuck_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
-             %% It happens to be suspended briefly at each sample.
-             {stuck_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
-             %% Its calls keep it as busy, but hardly a caller waits for another one.
-             {saturated_server, [identity(0, ?A, "code_server"), asked(2, 1200)]},
-             %% Four callers wait for few calls.
-             {saturated_server, [identity(0, ?A, "code_server"), asked(4, 40)]},
-             %% They wait for short.
-             {lock_waits, locks(4, 100, "granted")},
-             %% Few transactions start again.
-             {lock_waits, locks(3, 10, "{not_granted,{cyclic,shop@host}}")},
-             %% It has as many messages, but OTP 26 does not search them; it works on each; it waits.
-             {selective_receive, [system(26), selective("prim_inet:do_sendto/4", "running")]},
-             {selective_receive, [system(25), selective("shop_db:handle/2", "running")]},
-             {selective_receive, [system(25), selective("prim_inet:recv0/3", "waiting")]},
-             {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
-             {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
-                          delivery(2000, ?B, ?A, "m")]}]].
+    [?assertEqual([], found(Rule, Report), Rule)
+     || {{Rule, _}, Report} <- with_reports(fun({_, Events}) -> Events end, similar(), Config)].
+
+%% {Rule, events}.
+similar() ->
+    [{busy_schedulers, [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 40)]},
+     {busy_schedulers, [waiting(20 * ?MS)]},
+     %% As many processes as schedulers; one of three often waits, or ran for short; schedulers that are not
+     %% busy; a short time.
+     {busy_schedulers, computing([1000, 1000, 0], 1)},
+     {busy_schedulers, [computing([700, 700, 600], 1), [sample(N * ?S, pid(3), 0, 2600, 900, "waiting")
+                                                         || N <- lists:seq(1, 3)]]},
+     {busy_schedulers, computing([990, 980, 20], 1)},
+     {busy_schedulers, [computing([700, 700, 600], 1) | [counter(N * ?S, "scheduler_utilization_2", 0)
+                                                                || N <- lists:seq(1, 6)]]},
+     {busy_schedulers, [Event || Event <- lists:flatten(computing([700, 700, 600], 1)), at(Event) < 3 * ?S]},
+     %% A run queue that samples explain, or that is long for short.
+     {busy_schedulers, computing([1000, 1000], 6)},
+     {busy_schedulers, [computing([1000, 1000], 1), [counter(N * ?S, "run_queue", 90) || N <- [1, 3, 5]]]},
+     {long_collection, [collection(?MS, ?A, 237 * ?MS, 609)]},
+     {reported_collections, [{10, vm_long_gc, #{pid => ?A, duration => 237, heap => 609, old_heap => 0,
+                                                fragments => 0}}]},
+     %% The heap was as large before, but full of garbage: the live data has not grown.
+     {growing_heap, [grown([1000, 1000, 1200, 1400, 1600, 1000, 1000])]},
+     {growing_heap, [[collected(N, Words, 600) || {N, Words} <- lists:enumerate([1000, 1000, 1400, 1700, 2000,
+                                                                                2000])]]},
+     %% It uses much memory once, for a while.
+     {growing_heap, [grown([1000, 1000, 2000, 2000, 2000])]},
+     %% It had work to do, and has finished it.
+     {growing_heap, [spawned(0, ?A, ?B), grown([1000, 1000, 1400, 1700, 2000, 2000]),
+                     exited(5 * ?S, ?A, "normal")]},
+     {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(10 * ?S, ?B), out(11 * ?S, ?B)]},
+     %% The growth is its queue.
+     {growing_heap, [grown([1000, 1000, 1400, 1700, 2000, 2000]), sample(?S, ?A, 5000, 2600, 1000, "running")]},
+     %% Its heap grows, which is the finding.
+     {long_collection, [grown([1000, 1000, 1400, 1700, 2000, 2000]), collected(7, 2000, 0, 20 * ?MS)]},
+     {collecting, [grown([1000, 1000, 1400, 1700, 2000, 2000]), in(5 * ?S, ?A),
+                   collected(7, 2000, 0, 300 * ?MS), out(6 * ?S, ?A)]},
+     %% Its heap explains its memory.
+     {growing_off_heap, [collected(1, 500, 0), grows_off_heap([1, 2, 3, 4, 5, 6])]},
+     %% It has all the monitors that it needs.
+     {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 3, 5, 6, 6, 6, 6, 6])]},
+     %% The memory may be that of its messages.
+     {growing_off_heap, [collected(1, 1, 0), grows_off_heap([1, 2, 3, 4, 5, 6]),
+                         sample(7 * ?S, ?A, 500, 7000000, 1000, "waiting")]},
+     %% No collection shows what its heap has.
+     {growing_off_heap, [grows_off_heap([1, 2, 3, 4, 5, 6])]},
+     %% They run; other processes may have the memory; one of them has it.
+     {idle_memory, idle(290, 610000, 17)},
+     {idle_memory, idle(200, 610000, 0)},
+     {idle_memory, [idle(290, 610000, 0), sample(2 * ?S, ?B, 0, 100000000, 0, "waiting")]},
+     %% A pool that fills, and is full; a busy node whose number goes up and down; a slow growth.
+     {process_limit, limited([100, 300, 500, 700, 900, 910, 910, 910, 910])},
+     {process_limit, limited([700, 800, 750, 850, 800, 900, 850, 950])},
+     {process_limit, limited([700, 701, 702, 703, 704, 705, 706])},
+     %% The limit is far away; a pool that is full; and one that is almost as large as reported ones.
+     {file_limit, open_files(1048576)},
+     {file_limit, [levels("open_files", [600, 700, 800, 800, 800, 800, 800, 800]),
+                   counter(0, "open_files_limit", 1024)]},
+     {file_limit, [levels("open_files", [819]), counter(0, "open_files_limit", 1024)]},
+     %% Stopped for 9 %; without a quota; for a short time; by schedulers of which nothing is known.
+     {cpu_quota, throttled(180000)},
+     {cpu_quota, throttled(0)},
+     {cpu_quota, [levels("cpu_throttled", [0, 900000]), levels("scheduler_utilization_1", [900, 900])]},
+     {cpu_quota, levels("cpu_throttled", [0, 900000, 1800000, 2700000])},
+     %% Code is loaded at once.
+     {process_limit, limited([700, 701, 702, 1703, 1704, 1705])},
+     %% Too short to say.
+     {process_limit, limited([100, 200, 300, 400])},
+     %% A node that starts, and loads its modules.
+     {atom_limit, [levels("atoms", [10000, 13000, 16000, 19000, 22000]), counter(0, "atom_limit", 1048576),
+                   levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
+     {growing_memory, [levels("memory_total", megabytes([20, 23, 26, 29, 33])),
+                       levels("memory_code", megabytes([4, 6, 8, 10, 12]))]},
+     %% A cache that reaches its size, garbage, and growth that another finding explains.
+     {growing_memory, [levels("memory_total", megabytes([50, 60, 70, 75, 77, 78, 78, 78, 78]))]},
+     %% A cache that reaches its size, a large table that grows a little, and one that is emptied.
+     {growing_table, [tables([2, 4, 6, 8, 10, 11, 11, 11])]},
+     {growing_table, [tables([120, 121, 122, 123, 124, 125])]},
+     {growing_table, [tables([2, 4, 6, 8, 2, 4, 6, 8])]},
+     {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])), tables([2, 6, 11, 16, 21]),
+                       levels("memory_ets", megabytes([2, 6, 11, 16, 21]))]},
+     {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 52, 57, 62, 54, 59]))]},
+     {growing_memory, [levels("memory_total", megabytes([50, 55, 60, 65, 70])),
+                       grown([500, 500, 1400, 1700, 2000, 2000]),
+                       levels("memory_processes", megabytes([20, 25, 30, 35, 40]))]},
+     {nodes_down, [down("tool@host", "hidden", "connection_closed")]},
+     {alarms, [logged(0, "warning", "memory resource limit alarm cleared on node rabbit@host")]},
+     {node_stopped, [in(0, ?A), {?S, withheld, #{what => "all_events",
+                                                 why => "the application has stopped tracing"}}]},
+     {withheld, [in(0, ?A), {?S, withheld, #{what => "all_events", why => "the node is shutting down"}}]},
+     %% A free scheduler; no process that waits; a short time.
+     {exhausted_schedulers, [blocked_files() | [counter(2500 * ?MS, "dirty_io_utilization_2", 600)]]},
+     {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), not is_waiting(Event)]},
+     {exhausted_schedulers, [Event || Event <- lists:flatten(blocked_files()), at(Event) < 3 * ?S]},
+     %% A few shorter runs; a single run in a long recording; a long run on a dirty scheduler, or of a process
+     %% that the VM reports, or on a thread that the host delays.
+     {held_scheduler, held([0, 2, 3], 400)},
+     {held_scheduler, [held([0], 600), sample(7 * ?S, ?B, 0, 2600, 1000, "waiting")]},
+     {held_scheduler, [held("1_dirty_cpu_sche", [0, 2], 1500), held("erts_dios_1", [4], 1500)]},
+     {held_scheduler, [held([0, 2], 600), on("1_scheduler", {3 * ?S, vm_long_schedule,
+                                                             #{id => ?A, duration => 600, started => "a:b/1",
+                                                               stopped => "a:b/1"}})]},
+     {held_scheduler, [held([0, 2], 600), collection(?S, ?B, 700 * ?MS, 609)]},
+     %% It answers, so it is on a dirty scheduler.
+     {held_scheduler, [sample(N * ?S, ?A, 0, 2600, 0, "running") || N <- lists:seq(0, 4)]},
+     %% The schedulers are idle; the process runs between the samples; no process runs all the time.
+     {starved_processes, [starved() | [counter(N * ?S, "scheduler_utilization_1", 0) || N <- lists:seq(5, 9)]]},
+     {starved_processes, [case Event of
+                              {_, process_sample, Of} -> setelement(3, Event, Of#{reductions => 200});
+                              _ -> Event
+                          end || Event <- lists:flatten(starved())]},
+     {starved_processes, [Event || Event <- lists:flatten(starved()),
+                                   element(2, Event) =/= process_scheduled]},
+     %% The child is restarted and comes back; the supervisor is shut down in order.
+     {gave_up, [crash_loop(), logged(5500 * ?MS, "error", report_of("child_terminated", "econnrefused")),
+                exited(6 * ?S, ?A, "shutdown")]},
+     %% Its child, a supervisor, has given up.
+     {gave_up, [identity(0, ?A, "shop_sup", "supervisor:shop_sup/1"),
+                logged(?S, "error", report_of("child_terminated", "reached_max_restart_intensity")),
+                exited(6 * ?S, ?A, "shutdown")]},
+     %% Five processes that run at the same time: none of them is a restart.
+     {purges, purged(false)},
+     %% They ran no old code; another process killed them afterwards.
+     {purges, [identity(0, ?A, "erts_code_purger"), started(1, pid(1), ?B), purge(10, 20, true),
+               exited(30, pid(1), "killed")]},
+     %% Two purges at once: which one killed it is unknown.
+     {purges, [started(1, pid(1), ?B), send(12, ?B, ?A, "{purge,other,<0.91.0>,#Ref<0.0.0.2>}"), purged(true)]},
+     %% A purge is the cause.
+     {crashes, purged(true)},
+     {restarts, [[spawned(N, pid(N), ?A) || N <- lists:seq(1, 5)],
+                 [exited(?S + N, pid(N), "econnrefused") || N <- lists:seq(1, 5)]]},
+     %% Large binaries, which are not copied; a delay by the host; a message that explains a part of the time;
+     %% a single copy.
+     {large_messages, copies(60, 46)},
+     {large_messages, copies(60, 0)},
+     {large_messages, copies(60, 200000)},
+     {large_messages, [Event || Event <- lists:flatten(copies(60, 3000000)), at(Event) < 2 * ?S]},
+     {long_wait, copies(60, 3000000)},
+     %% Many small objects; short runs.
+     {large_objects, inserts(3, 24, 2000)},
+     {large_objects, inserts(2, 24, 2)},
+     %% The same after purges of code; few processes; a new configuration; processes that collect by themselves.
+     {persistent_terms, [searches("shop:init/1", 200), identity(0, ?D, "erts_code_purger"),
+                         [send(N * ?S, ?B, ?D, "{purge,shop,<0.91.0>,#Ref<0.0.0.1>}")
+                          || N <- lists:seq(1, 4)]]},
+     {persistent_terms, searches("persistent_term:put/2", 40)},
+     {persistent_terms, [Event || Event <- lists:flatten(searches("persistent_term:put/2", 200)),
+                                  at(Event) < 3 * ?S]},
+     {persistent_terms, [[collection(N * ?S + M * 100, pid(M), 90, 5000) || N <- lists:seq(1, 4),
+                                                                           M <- lists:seq(1, 100)],
+                         send(0, ?A, ?B, "m"), counter(0, "processes", 200)]},
+     %% A process that formats many small terms, and sends or writes each; and a short time.
+     {formatting, [formats(0), [send(N * ?S div 4, ?A, ?B, "m") || N <- lists:seq(0, 12)]]},
+     {formatting, [formats(0), [runs(N * ?S div 4 + 10 * ?MS - 1, ?A, "shop:write/2", 0)
+                                || N <- lists:seq(0, 12)]]},
+     {formatting, [Event || Event <- lists:flatten(formats(0)), at(Event) < 900 * ?MS]},
+     %% Its queue gets longer and shorter.
+     {growing_queue, [sample(N * ?S, ?A, 1000 + 1000 * (N rem 2) + N, 2600, 1000, "running")
+                      || N <- lists:seq(0, 7)]},
+     %% It is suspended, which is the finding.
+     {growing_queue, suspended()},
+     {long_wait, suspended()},
+     %% A few messages that are never received; and a process that works.
+     {stuck_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
+     {stuck_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
+     %% It happens to be suspended briefly at each sample.
+     {stuck_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
+     %% Its calls keep it as busy, but hardly a caller waits for another one.
+     {saturated_server, [identity(0, ?A, "code_server"), asked(2, 1200)]},
+     %% Four callers wait for few calls.
+     {saturated_server, [identity(0, ?A, "code_server"), asked(4, 40)]},
+     %% They wait for short.
+     {lock_waits, locks(4, 100, "granted")},
+     %% Few transactions start again.
+     {lock_waits, locks(3, 10, "{not_granted,{cyclic,shop@host}}")},
+     %% It has as many messages, but OTP 26 does not search them; it works on each; it waits.
+     {selective_receive, [system(26), selective("prim_inet:do_sendto/4", "running")]},
+     {selective_receive, [system(25), selective("shop_db:handle/2", "running")]},
+     {selective_receive, [system(25), selective("prim_inet:recv0/3", "waiting")]},
+     {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
+     {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
+                  delivery(2000, ?B, ?A, "m")]}].
+
+%% Processes that the VM preempts: their events do not show that they wait.
+computing(Config) ->
+    Busy = "the schedulers are 100 % busy on average, 100 % of it by ",
+    ?assertEqual([{medium, Busy ++ "3 processes like <0.101.0> a:b/1: 3 processes ran or could run in at least 80 % of "
+                                   "their samples, on 2 schedulers"},
+                  {medium, Busy ++ "2 processes like <0.101.0> a:b/1: 7 or more processes and ports were in the run "
+                                   "queues in at least 80 % of the samples"}],
+                 [Found || Report <- reports([computing([700, 700, 600], 1), computing([1000, 1000], 7)], Config),
+                           Found <- found(busy_schedulers, Report)]).
 
 %% While a quota stops the node, its processes seem to run and to wait: none of them is the cause, nor is the host.
 throttled_node(Config) ->
@@ -1095,6 +1120,15 @@ quota(Us, Busy) ->
       counter(N * ?S, "scheduler_utilization_1", 930), counter(N * ?S, "scheduler_utilization_2", Busy)]
      || N <- lists:seq(0, 8)].
 
+%% Processes that run for so many ms per second on two busy schedulers and are runnable between, and the run queue.
+computing(Ms, Queue) ->
+    Pids = [{pid(I), I, For * ?MS - 9} || {I, For} <- lists:enumerate(Ms), For > 0],
+    [[spawned(0, Pid, ?C) || {Pid, _, _} <- Pids]
+     | [[counter(N * ?S, "scheduler_utilization_1", 1000), counter(N * ?S, "scheduler_utilization_2", 1000),
+         counter(N * ?S, "run_queue", Queue),
+         [[in(N * ?S + I, Pid), out(N * ?S + I + Ns, Pid), sample(N * ?S, Pid, 0, 2600, 900, "runnable")]
+          || {Pid, I, Ns} <- Pids]] || N <- lists:seq(1, 6)]].
+
 %% The same while two processes run. Another scheduler is offline.
 throttled(Us) ->
     [quota(Us, 910), counter(?S, "scheduler_utilization_3", 0), [spawned(0, Pid, ?C) || Pid <- [?A, pid(7)]],
@@ -1290,11 +1324,21 @@ busy_without_deliveries(Config) ->
                                                || {At, Pid} <- [{1001, ?A}, {1003, ?B}]]], Config))).
 
 %% The events may be in any order.
-report({Params, Events}, Config) ->
-    test_viewer:json(report, [{format, "json"} | Params], [test_viewer:make(Events, Config)]);
 report(Events, Config) ->
+    hd(reports([Events], Config)).
+
+reports(Recordings, Config) ->
+    test_viewer:jsons(report, [recording(Events) || Events <- Recordings], Config).
+
+%% {Case, Report} of each case.
+with_reports(Events, Cases, Config) ->
+    lists:zip(Cases, reports(lists:map(Events, Cases), Config)).
+
+recording({Params, Events}) ->
+    {[{format, "json"} | Params], Events};
+recording(Events) ->
     Sorted = [Event || {_, Event} <- lists:keysort(1, [{at(Event), Event} || Event <- lists:flatten(Events)])],
-    test_viewer:json(report, [{format, "json"}], [test_viewer:make(Sorted, Config)]).
+    {[{format, "json"}], Sorted}.
 
 at(#{time := At}) -> At;
 at(Event) -> element(1, Event).

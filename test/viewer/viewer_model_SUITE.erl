@@ -26,8 +26,8 @@ groups() ->
                          caller_exits, server_down, to_a_dead_server, of_both_kinds, cut_request, gone_on,
                          gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery, served_while_running,
                          exits_with_reason, no_server]},
-     {nodes, [], [two_nodes, named, namesakes, lost, lost_twice, lost_in_one_trace, lost_beside_other_cpu,
-                 other_events, general_events]},
+     {nodes, [], [two_nodes, ends_before_another, named, namesakes, lost, lost_twice, lost_in_one_trace,
+                 lost_beside_other_cpu, other_events, general_events]},
      {between_nodes, [], [far_messages, far_names, far_server_call, far_tokens, far_processes, early, early_of_sender,
                           early_to_many, many_peers, unknown_number, two_of_one_name, started_again]},
      {clocks, [], [clocks_of_two, clocks_of_three, clocks_apart, sends_reported_late, any_reported_late, first_send,
@@ -839,6 +839,8 @@ own_servers_again(Config) ->
     ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), #{time => base() + 20, lost => 1, cpu => 0}, Reply])),
     %% Another protocol between the same processes.
     ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), sent(30, "<0.9.0>", "<0.1.0>", "{<0.9.0>,ok}")])),
+    %% A reply whose sender is unknown.
+    ?assertEqual([{"unknown", 10, 30}], Ends([Request(10), received(30, "<0.1.0>", "{code_server,[]}")])),
     %% A timeout and an exit say nothing about calls that have no timeout.
     ?assertEqual([{"reply", 10, 30}], Ends([Request(10), received(20, "<0.1.0>", "timeout"), Reply])),
     %% A request that is passed on belongs to the first server.
@@ -1107,6 +1109,22 @@ named(Config) ->
            end,
     Dump = dump([Node(0, "other@host", "9234"), Node(10, "shop@host", "0")], Config),
     has(["10 node number=0 name=\"shop@host\" hostname=\"vm\" os_pid=17 otp=\"27\""], Dump).
+
+%% States, calls and spans end with the last event of their node: whether it runs on is unknown.
+ends_before_another(Config) ->
+    Dump = of_nodes([in_node(N, Event)
+                     || {N, Event} <- [{0, scheduled(0, "<0.1.0>", "in")}, {0, call(5, "a:b/1")},
+                                       {0, {6, user_span_start, #{pid => "<0.1.0>", id => 7, name => "order"}}},
+                                       {0, scheduled(10, "<0.2.0>", "out")}, {1, scheduled(20, "<0.3.0>", "out")},
+                                       {0, sent(30, "<0.1.0>", "<0.2.0>", "x")}, {0, scheduled(40, "<0.4.0>", "out")},
+                                       {1, scheduled(9000, "<0.5.0>", "in")}]], Config),
+    ?assertEqual([{"<0.1.0>#1", "running", 0, 40}, {"<0.2.0>#2", "runnable", 30, 40}, {"<0.2.0>#2", "waiting", 10, 30},
+                  {"<0.3.0>#3", "waiting", 20, 9000}, {"<0.4.0>#4", "waiting", 40, 40},
+                  {"<0.5.0>#5", "running", 9000, 9000}],
+                 lists:sort([{value(process, Line), value(state, Line), number('begin', Line), number('end', Line)}
+                             || Line <- of_kind("interval", Dump)])),
+    ?assertEqual([40], [number('end', Line) || Line <- of_kind("span", Dump)]),
+    ?assertMatch(["40 " ++ _], of_kind("call_end", Dump)).
 
 %% Nodes that are not distributed have the same name.
 namesakes(Config) ->

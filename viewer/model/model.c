@@ -272,8 +272,11 @@ void dt_model_end(struct dt_model *model) {
         DT_RUN_HOOKS(world, ending, nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
         DT_RUN_HOOKS(world, end, nodes->pdata[i]);
-    for (unsigned i = 0; i < nodes->len; i++)
+    /* What a node did after its last event is unknown, even if another node has later events. */
+    for (unsigned i = 0; i < nodes->len; i++) {
+        world->now = ((struct node *)nodes->pdata[i])->seen.last;
         dt_processes_end(nodes->pdata[i]);
+    }
     for (unsigned i = 0; i < nodes->len; i++)
         DT_EMIT(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
     model->is_ended = true;

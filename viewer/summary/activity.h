@@ -9,6 +9,7 @@
 /* The samples of a process. */
 struct dt_sampled {
     uint64_t count, rises;            /* samples; samples with a longer queue than the one before */
+    uint64_t active;                  /* samples in which it ran or could run */
     int64_t first, last;              /* times */
     uint64_t first_queue, last_queue; /* messages */
     uint64_t max_queue, max_memory;   /* bytes */

@@ -122,6 +122,15 @@ static void note_stuck(struct dt_sampled *of, const struct dt_process_sample *sa
         dt_set(&of->native, sample->entry);
 }
 
+static bool is_active(const struct dt_process_sample *sample) {
+    static const char *const states[] = {"running", "runnable", "garbage_collecting"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(states); i++)
+        if (strcmp(sample->state, states[i]) == 0)
+            return true;
+    return false;
+}
+
 void dt_summary_sample(void *data, struct dt_process *process,
                        const struct dt_process_sample *sample, int64_t time) {
     struct dt_summary *summary = data;
@@ -143,6 +152,7 @@ void dt_summary_sample(void *data, struct dt_process *process,
     note_walk(of, sample);
     note_stuck(of, sample, time);
     of->rises += of->count > 0 && sample->queue > of->last_queue;
+    of->active += is_active(sample);
     of->count++;
     of->last = time;
     of->last_queue = sample->queue;

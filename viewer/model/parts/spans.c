@@ -111,7 +111,7 @@ void dt_spans_end(struct node *node) {
     struct span *span;
 
     while ((span = g_queue_peek_tail(&node->spans->by_age)))
-        end_span(node, span, node->world->now, "");
+        end_span(node, span, node->seen.last, "");
 }
 
 void dt_spans_free(struct node *node) {

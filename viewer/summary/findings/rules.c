@@ -12,8 +12,7 @@ const struct dt_rule dt_rules[DT_RULES] = {
 #include "summary/findings/rules.def"
 };
 
-/* Whether the process belongs to dyntrace. */
-static bool is_own(const struct dt_actor *actor) {
+bool dt_is_own(const struct dt_actor *actor) {
     static const char prefix[] = "dyntrace_";
     const char *name = actor->process ? actor->process->name : actor->name;
     const char *initial = actor->process ? actor->process->initial : actor->initial;
@@ -24,7 +23,7 @@ static bool is_own(const struct dt_actor *actor) {
 /* Findings about the processes of dyntrace itself are left out, except crashes. */
 static bool is_left_out(enum dt_rule_number rule, const struct dt_actor *actor) {
     return actor && !actor->is_sum && rule != DT_RULE_crashes && rule != DT_RULE_restarts &&
-           is_own(actor);
+           dt_is_own(actor);
 }
 
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,

@@ -36,6 +36,9 @@ bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_se
 /* The part of the time in which no CPU quota stopped the node: 1 unless cpu_quota applies. */
 double dt_part_not_stopped(const struct dt_summary *summary, const struct dt_seen_node *node);
 
+/* Whether the process belongs to dyntrace. */
+bool dt_is_own(const struct dt_actor *actor);
+
 /* Whether it is the row of a crash loop. */
 bool dt_is_restarted(const struct dt_lives_row *row);
 

@@ -119,7 +119,8 @@ static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor, int64_t re
     return ns;
 }
 
-/* Which processes use most of the schedulers' time, as part of a sentence; empty if none do. */
+/* Which processes use most of the schedulers' time, as part of a sentence; empty if none uses much.
+ */
 static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node *node,
                      const char *before, const char *time) {
     g_autoptr(GHashTable) kinds = g_hash_table_new_full(NULL, NULL, NULL, g_free);
@@ -140,7 +141,7 @@ static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node
         if (!first || kind->ns > first->ns)
             first = kind;
     }
-    if (!first || !dt_is_share(first->ns, all, dt_limits.busy_schedulers.mostly))
+    if (!first || !dt_is_share(first->ns, all, dt_limits.busy_schedulers.named))
         return g_strdup("");
     g_autofree char *several = g_strdup_printf("%u processes like ", first->count);
     g_autofree char *most = dt_actor_show_pid(first->most);
@@ -148,30 +149,6 @@ static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node
                            dt_show_share((double)first->ns / (double)all).text, time,
                            first->count > 1 ? several : "", most);
 }
-
-static bool waits_of(struct dt_summary *summary, const struct dt_seen_node *node) {
-    int64_t waited = sum_of(summary, node, DT_LOAD_RUNNABLE);
-    int64_t all = waited + sum_of(summary, node, DT_LOAD_RUN);
-    const struct dt_listed *wait = longest_wait(summary, node);
-
-    if (waited < dt_limits.busy_schedulers.waited ||
-        !dt_is_share(waited, all, dt_limits.busy_schedulers.share) ||
-        !dt_has_busy_schedulers(summary, node))
-        return false;
-    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
-    g_autofree char *who = who_ran(summary, node, ", ", "it");
-    g_autofree char *waiter = wait ? dt_actor_show_pid(wait->actor) : NULL;
-    dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
-            "the schedulers%s%s are %" PRId64
-            " %% busy on average%s: processes that ran or could run waited for %s of that time"
-            "%s%s%s%s (inferred)",
-            are_several ? " of " : "", are_several ? node->name : "", utilization_of(summary, node),
-            who, dt_show_share((double)waited / (double)all).text, wait ? ", " : "",
-            wait ? waiter : "", wait ? " for up to " : "", wait ? dt_show_ns(wait->ns).text : "");
-    return true;
-}
-
-/* -- CPU quota -------------------------------------------------------------------------- */
 
 /* Those that have run: others of the node are offline or idle. */
 static unsigned schedulers_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
@@ -186,6 +163,102 @@ static unsigned schedulers_of(const struct dt_summary *summary, const struct dt_
     }
     return schedulers;
 }
+
+/* The waits that messages and yields show, as text; NULL if they are too short. */
+static char *show_waits(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    int64_t waited = sum_of(summary, node, DT_LOAD_RUNNABLE);
+    int64_t all = waited + sum_of(summary, node, DT_LOAD_RUN);
+    const struct dt_listed *wait = longest_wait(summary, node);
+
+    if (waited < dt_limits.busy_schedulers.waited ||
+        !dt_is_share(waited, all, dt_limits.busy_schedulers.share))
+        return NULL;
+    g_autofree char *waiter = wait ? dt_actor_show_pid(wait->actor) : NULL;
+    return g_strdup_printf(
+        "processes that ran or could run waited for %s of that time%s%s%s%s (inferred)",
+        dt_show_share((double)waited / (double)all).text, wait ? ", " : "", wait ? waiter : "",
+        wait ? " for up to " : "", wait ? dt_show_ns(wait->ns).text : "");
+}
+
+/* Whether it computes all the time. */
+static bool is_computing(const struct dt_summary *summary, const struct dt_actor *actor) {
+    const struct dt_activity *activity = actor->activity;
+    const struct dt_sampled *of = activity->sampled;
+    int64_t recorded = dt_recorded(summary);
+
+    return of && of->last - of->first >= dt_limits.busy_schedulers.sampled &&
+           dt_is_share(of->last - of->first, recorded, dt_limits.busy_schedulers.covered) &&
+           dt_is_share((int64_t)of->active, (int64_t)of->count,
+                       dt_limits.busy_schedulers.samples) &&
+           dt_is_share(on_cpu(actor), recorded, dt_limits.busy_schedulers.runs) &&
+           !activity->dirty_cpu && !activity->dirty_io && !dt_is_own(actor);
+}
+
+/* More processes than schedulers compute all the time, as text; NULL if they do not. The events of
+   a process that the VM preempts do not show that it waits for a scheduler. */
+static char *show_computing(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    unsigned schedulers = schedulers_of(summary, node), computing = 0;
+
+    for (unsigned i = 0; i < actors->len; i++) {
+        const struct dt_actor *actor = g_ptr_array_index(actors, i);
+        computing += actor->node == node && is_computing(summary, actor);
+    }
+    if (computing <= schedulers)
+        return NULL;
+    return g_strdup_printf("%u processes ran or could run in at least %" PRId64
+                           " %% of their samples, on %u scheduler%s",
+                           computing, dt_limits.busy_schedulers.samples, schedulers,
+                           schedulers == 1 ? "" : "s");
+}
+
+/* The run queue, as text; NULL if it is too short. A sample also counts processes that are
+   displaced by the processes that take samples. */
+static char *show_run_queue(const struct dt_summary *summary, const struct dt_seen_node *node) {
+    const struct dt_named *row = dt_names_find(&summary->counters, node, "run_queue");
+    int64_t least = schedulers_of(summary, node) + (int64_t)dt_limits.busy_schedulers.queued;
+    int64_t fewest = INT64_MAX;
+    unsigned long_ones = 0;
+
+    if (!row || row->series->times[row->series->points - 1] - row->series->times[0] <
+                    dt_limits.busy_schedulers.sampled)
+        return NULL;
+    for (unsigned i = 0; i < row->series->points; i++) {
+        int64_t queued = row->series->values[i];
+
+        if (queued < least)
+            continue;
+        fewest = MIN(fewest, queued);
+        long_ones++;
+    }
+    if (!dt_is_share(long_ones, row->series->points, dt_limits.busy_schedulers.samples))
+        return NULL;
+    return g_strdup_printf(
+        "%" PRId64 " or more processes and ports were in the run queues in at least %" PRId64
+        " %% of the samples",
+        fewest, dt_limits.busy_schedulers.samples);
+}
+
+static bool waits_of(struct dt_summary *summary, const struct dt_seen_node *node) {
+    if (!dt_has_busy_schedulers(summary, node))
+        return false;
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes);
+    g_autofree char *waits = show_waits(summary, node);
+    if (!waits)
+        waits = show_computing(summary, node);
+    if (!waits)
+        waits = show_run_queue(summary, node);
+    if (!waits)
+        return false;
+    g_autofree char *who = who_ran(summary, node, ", ", "it");
+    dt_find(summary, DT_RULE_busy_schedulers, DT_MEDIUM, NULL,
+            "the schedulers%s%s are %" PRId64 " %% busy on average%s: %s",
+            are_several ? " of " : "", are_several ? node->name : "", utilization_of(summary, node),
+            who, waits);
+    return true;
+}
+
+/* -- CPU quota -------------------------------------------------------------------------- */
 
 /* How long the quota stopped the schedulers on average, and the time between the samples; false if
    that is too short, or if it is unknown. The counter is the sum of all CPUs. */

@@ -6,6 +6,8 @@ recorder, which compares them.
 import re
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
+from dyntrace_command.common.terminal import size
+
 # A sample may come late. After this many seconds without one, a level no longer lasts.
 GAP_S = 3
 SIZES = {"kB": 10 ** 3, "MB": 10 ** 6, "GB": 10 ** 9}
@@ -135,6 +137,8 @@ class Watched:
 
     def show(self, value: float) -> str:
         """Returns a value as text."""
+        if not self.of.is_share and set(SIZES) <= set(self.of.quantity.units):
+            return f"{self.of.name} {size(value)}"
         shown = value / (self.limit or 1) * 100 if self.of.is_share else value / self.of.quantity.scale
         is_percent = self.of.is_share or self.of.quantity.units == ("%",)
         return f"{self.of.name} {shown:.0f}{'%' if is_percent else ''}"
