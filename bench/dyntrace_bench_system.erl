@@ -49,7 +49,8 @@ states() ->
      {report, "recorded by `dyntrace report`", ["report", "-o", "-" | Long]},
      {record, "recorded by `dyntrace record`", ["record", "-o"]},
      {recorder, "recorded in memory by `dyntrace record --snapshot --when crash`",
-      ["record", "--snapshot", "--when", "crash", "-o"]}].
+      ["record", "--snapshot", "--when", "crash", "-o"]},
+     {full_recorder, "the same with `--full`", ["record", "--snapshot", "--full", "--when", "crash", "-o"]}].
 
 %% Two servers, because a loaded library may have lasting effects.
 figures(Folder) ->

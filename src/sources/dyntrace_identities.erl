@@ -11,6 +11,8 @@
 -export([on/2, poll/2, message/2, off/1]).
 %% For dyntrace_autotracer
 -export([dump_message/0]).
+%% For dyntrace_process_samples
+-export([report_sampled/1]).
 %% Processes
 -export([dumper/2, run/1, ports/2]).
 
@@ -103,6 +105,15 @@ cancel(Timer) ->
     _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok.
 
+%% Reports the identities of these processes, few of which were sampled before. They may have been spawned after the
+%% last dump, without the trace flag that would report them.
+-spec report_sampled([pid()]) -> ok.
+report_sampled(Pids) ->
+    case Pids =/= [] andalso dyntrace:consumers([process_named]) =/= [] andalso whereis(dyntrace_autotracer) of
+        Worker when is_pid(Worker) -> Worker ! {?MODULE, {sampled, Pids}}, ok;
+        _ -> ok
+    end.
+
 %% The message to the autotracer that requests a dump.
 -spec dump_message() -> term().
 dump_message() ->
@@ -110,6 +121,9 @@ dump_message() ->
 
 message({?MODULE, dump}, State = #source{dumper = Dumper}) when is_pid(Dumper) ->
     Dumper ! dump,
+    State;
+message({?MODULE, Sampled = {sampled, _}}, State = #source{dumper = Dumper}) when is_pid(Dumper) ->
+    Dumper ! Sampled,
     State;
 message({?MODULE, Dumper, {labels, Problem}}, State = #source{dumper = Dumper}) ->
     State#source{problem = Problem};
@@ -206,6 +220,8 @@ handle(dump, State = #dumper{phase = idle}) ->
     ask_labels(State);
 handle(dump, State) ->
     State#dumper{again = true};
+handle({sampled, Pids}, State) ->
+    report_sampled(Pids, State);
 handle({timeout, _, every}, State = #dumper{every = Every}) ->
     alarmed(Every),
     handle(dump, State);
@@ -305,17 +321,34 @@ next({purge, Purge}, State = #dumper{again = Again}) ->
         More -> paused(State#dumper{phase = {purge, More}})
     end.
 
-batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State = #dumper{calls = Calls}) when N > 0 ->
+batch(N, [Pid | Rest], Dump = #dump{id = Id, count = Count}, State) when N > 0 ->
+    case report_process(Pid, Id, State) of
+        {reported, New} -> batch(N - 1, Rest, Dump#dump{count = Count + 1}, New);
+        gone -> batch(N - 1, Rest, Dump, State)
+    end;
+batch(_, Rest, Dump, State) ->
+    paused(State#dumper{phase = Dump#dump{rest = Rest}}).
+
+report_process(Pid, Id, State = #dumper{calls = Calls}) ->
     case cheap(Pid) of
         {Parent, Call, Name} ->
             {Initial, Label, New} = dyntrace_initial_calls:of_process(Pid, Call, Id, Calls),
             report_identity(Pid, Parent, Initial, Name, Label, State),
-            batch(N - 1, Rest, Dump#dump{count = Count + 1}, State#dumper{calls = New});
+            {reported, State#dumper{calls = New}};
         gone ->
-            batch(N - 1, Rest, Dump, State)
-    end;
-batch(_, Rest, Dump, State) ->
-    paused(State#dumper{phase = Dump#dump{rest = Rest}}).
+            gone
+    end.
+
+%% Not before the first dump, which reports all processes.
+report_sampled(_, State = #dumper{probes = []}) ->
+    State;
+report_sampled(Pids, State) ->
+    lists:foldl(fun(Pid, Before) ->
+                        case report_process(Pid, once, Before) of
+                            {reported, After} -> After;
+                            gone -> Before
+                        end
+                end, State, Pids).
 
 %% Items that the VM reads without a signal to the process: no process is woken, and it takes a microsecond even on a
 %% busy node.

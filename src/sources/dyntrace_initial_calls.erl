@@ -62,12 +62,13 @@ new(LabelKeys) ->
               || _ <- lists:seq(1, ?ASKERS)],
     #calls{table = ets:new(?MODULE, [private]), idle = Askers, all = lists:member(label, Items)}.
 
-%% The cached data of the process. Missing data arrives later, as an answer.
--spec of_process(pid(), initial(), Dump :: pos_integer(), calls()) -> {initial(), Label :: term(), calls()}.
+%% The cached data of the process. Missing data arrives later, as an answer. `once': outside a dump; the answer is not
+%% cached, because only dumps remove what is cached of processes that have ended.
+-spec of_process(pid(), initial(), Dump :: pos_integer() | once, calls()) -> {initial(), Label :: term(), calls()}.
 of_process(Pid, Call, Dump, Calls = #calls{table = Table}) ->
     case ets:lookup(Table, Pid) of
         [{_, Known, Label, _}] ->
-            true = ets:update_element(Table, Pid, {4, Dump}),
+            _ = [true = ets:update_element(Table, Pid, {4, Dump}) || Dump =/= once],
             {known(Known, Call), Label, Calls};
         [] ->
             {Call, '', to_ask(Pid, Call, Dump, Calls)}
@@ -120,6 +121,7 @@ message(_, _) ->
 answered(_, too_fat, Calls) ->
     {no_answer, Calls};
 answered(Pid, Answer, Calls = #calls{table = Table}) ->
+    _ = ets:match_delete(Table, {Pid, '_', '_', once}),
     case {Answer, process_info(Pid, initial_call)} of
         {{unknown, ''}, _} ->
             {no_answer, Calls};

@@ -1,4 +1,4 @@
-%% @private The source of `log': logger events, from a logger handler with the id `dyntrace'.
+%% @private The source of `log' and `crash_report': logger events, from a logger handler with the id `dyntrace'.
 %%
 %% Installing and removing a handler are calls to logger, which may block. So a separate process does that: the keeper,
 %% linked to the autotracer. It removes the handler before it ends, also if the autotracer was killed. A handler whose
@@ -216,15 +216,25 @@ wants(#{keeper := Keeper, worker := Worker, limit := Limit, count := Count}) ->
         andalso get(?IS_INSIDE) =:= undefined
         andalso atomics:add_get(Count, 1, 1) =< Limit
         andalso is_process_alive(Keeper)
-        andalso [] =/= [Name || #{name := Name} <- dyntrace:listeners(), Name =:= log].
+        andalso [] =/= [Name || #{name := Name} <- dyntrace:listeners(), Name =:= log orelse Name =:= crash_report].
 
 report(Event = #{level := Level}, #{text := Show}) ->
     _ = put(?IS_INSIDE, true),
     try
-        dyntrace:report(log, {pid(Event), Level, text(Event, Show)})
+        Pid = pid(Event),
+        Text = text(Event, Show),
+        %% First, because a flight recorder names its snapshot after the first cause.
+        _ = [ok = dyntrace:report(crash_report, {Pid, Text}) || is_crash(Event)],
+        dyntrace:report(log, {Pid, Level, Text})
     after
         erase(?IS_INSIDE)
     end.
+
+%% By proc_lib; by Elixir's Logger, which replaces the reports of OTP and of the VM; by the VM.
+is_crash(#{msg := {report, #{label := {proc_lib, crash}}}}) -> true;
+is_crash(#{meta := #{crash_reason := _}}) -> true;
+is_crash(#{msg := {"Error in process " ++ _, _}, meta := #{error_logger := #{emulator := true}}}) -> true;
+is_crash(_) -> false.
 
 %% A program can set the metadata `pid' to any term. In an event from another node it is a pid of that node.
 pid(#{meta := #{pid := Pid}}) when is_pid(Pid) -> Pid;

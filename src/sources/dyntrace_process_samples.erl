@@ -81,6 +81,7 @@ sample(State = #samples{rest = Rest, watched = Watched, part = Before, asker = I
     Part = read([Pid || Pid <- Next, not is_map_key(Pid, Again), Pid =/= self()], #{}),
     Seen = maps:merge(Part, Again),
     {Leading, Asking} = asked(leading(Awaited, Seen), Idle),
+    ok = dyntrace_identities:report_sampled(maps:keys(maps:without(maps:keys(Watched), Leading))),
     _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
     {Asked, New, Asker} = dyntrace_process_waits:report(stopped(Leading), Waits, Asking),
     IsWhole = Rest =:= [] andalso Left =:= [],

@@ -1,6 +1,7 @@
 %% @private The source of the probe `withheld': reports what consumers require and the application cannot trace, so that
 %% a recording shows what it lacks. The report is repeated every second, for consumers that attach later and for flight
-%% recorders, which overwrite old events.
+%% recorders, which overwrite old events. It also reports that no consumer requires trace flags of processes, because a
+%% flight recorder requests their events only for some seconds after each cause.
 -module(dyntrace_withheld).
 -behaviour(dyntrace_source).
 
@@ -37,6 +38,9 @@ poll(_, Last) ->
         false -> {on, Last}
     end.
 
+has_flags(#{processes := Flags}) -> Flags =/= [];
+has_flags(off) -> true.
+
 %% A pause is reported before it ends.
 is_paused(#{paused := Paused}) -> Paused;
 is_paused(off) -> false.
@@ -63,6 +67,7 @@ is_node_stopping() ->
 
 %% As published by the worker after its last poll.
 report(Following) ->
+    _ = [ok = dyntrace:report(withheld, {all_events, "no consumer requests them"}) || not has_flags(Following)],
     lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
                   listed(Following)).
 

@@ -559,7 +559,7 @@ arrived_until_then(Folder) ->
 %% One command collects from three hosts. A script replaces ssh.
 snapshots(Config) ->
     Cluster = ?config(cluster, Config),
-    Recorders = [record(Host, ["--snapshot"], Config) || Host <- ?HOSTS],
+    Recorders = [record(Host, ["--snapshot", "--full"], Config) || Host <- ?HOSTS],
     [ok = until_traced(Host, Config) || Host <- ?HOSTS],
     ok = story(Cluster),
     Folder = filename:join(?config(folder, Config), "all"),

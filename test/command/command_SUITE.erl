@@ -466,7 +466,7 @@ sessions(OsPids, Daemon) ->
 %% SIGUSR1 writes what is in memory, and so does the end of the recording.
 snapshot(Config) ->
     Folder = filename:join(?config(folder, Config), "flight"),
-    Command = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "-o", Folder]),
+    Command = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "--full", "-o", Folder]),
     ok = test_command:await("\\d\\.\\d s\n", Command),
     until_traced(Config),
     call(Config, fun() -> exits(5, {badmatch, before_the_snapshot}) end),
@@ -1441,6 +1441,7 @@ wrong_arguments(_) ->
                  {["snapshot", "--list", "host"], "--list takes neither HOST"},
                  {["record", "--snapshot", "--when", "crashes"], "'crashes', must be one of crash, error"},
                  {["record", "--when", "crash"], "--when requires --snapshot"},
+                 {["record", "--full"], "--full requires --snapshot"},
                  {["record", "--snapshot", "--keep", "2"], "require --when"},
                  {["record", "--snapshot", "--when", "crash", "--at-most", "2/week"], "'2/week', must be N/hour"},
                  {["snapshot", "--", "-oevil@host"], "invalid host name"},

@@ -161,7 +161,7 @@ hot(N) ->
 %% Two programs run beside an LTTng flight recorder that has enabled the probes of names before them.
 recorder(Config) ->
     Folder = filename:join(?config(priv_dir, Config), "flight"),
-    Recorder = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "-o", Folder]),
+    Recorder = test_command:start(["record", ?config(os_pid, Config), "--snapshot", "--full", "-o", Folder]),
     ok = test_command:await("\\d\\.\\d s\n", Recorder),
     test_wait:until("it records", fun(Count) -> Count > 0 end,
                     fun() -> length([Name || #{name := Name, backends := [lttng]} <-

@@ -12,7 +12,7 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [causes, ends, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
+    [causes, on_demand, ends, storm_and_restart, full_disk_and_lost_daemon, another_user, hostile_user, hostile_folder,
      hostile_snapshot, wrong_filter].
 
 init_per_suite(Config) ->
@@ -54,7 +54,7 @@ started(Config) ->
 
 %% {Name of the snapshots, argument of --when, regex for a line of the recording, action on the node}
 happenings(Drivers) ->
-    [{"crash", "crash", "process_exit: .*boom", fun() -> spawn(fun() -> exit({boom, on_purpose}) end) end},
+    [{"crash", "crash", "crash_report: .*boom", fun() -> spawn(fun() -> error({boom, on_purpose}) end) end},
      {"error", "error", "log: .*something broke", fun() -> logger:error("something broke") end},
      {"long_gc", "long_gc", "vm_long_gc: ", fun collect/0},
      {"long_schedule", "long_schedule", "vm_long_schedule: .*timeout",
@@ -134,6 +134,65 @@ has_cause(Name, Line, [Snapshot]) ->
 has_long_queues(Config) ->
     call(Config, fun() -> list_to_integer(erlang:system_info(otp_release)) >= 27 end).
 
+%% -- Tracing on demand -----------------------------------------------------------------------------
+
+%% No process is traced until the cause, and none after the snapshot. The second crash is recorded in full. Processes
+%% that are sampled have names, although they were spawned without trace flags.
+on_demand(Config) ->
+    Recorder = {_, Command} = recorder("on_demand", ["--when", "crash"], Config),
+    ok = test_command:await("processes are traced only for 5 s after a cause", Command),
+    until_recorded(crash_report, Config),
+    ?assertEqual([], traced(Config)),
+    Busy = call(Config, fun() -> named_later(night_watch) end),
+    test_wait:until("it is sampled", true, fun() -> call(Config, fun() -> is_sampled(night_watch) end) end),
+    call(Config, fun() -> crash({boom, first}) end),
+    test_wait:until("processes are traced", true, fun() -> lists:member(procs, traced(Config)) end),
+    call(Config, fun() -> crash({boom, second}) end),
+    [Snapshot] = until_written(1, Recorder),
+    test_wait:until("no process is traced", [], fun() -> traced(Config) end),
+    ?assertMatch(#{<<"cause">> := "crash"}, cause_of(Snapshot)),
+    {0, Text} = test_command:run(["view", Snapshot]),
+    ?assertMatch({match, _}, re:run(Text, "crash in .*crasher: initial call: snapshots_SUITE:.*boom"), Text),
+    ?assertMatch({match, _}, re:run(Text, "\nProcesses were traced for \\d[.]\\d+ s of it; ")),
+    #{<<"recording">> := #{<<"seconds">> := Seconds, <<"untraced_ns">> := Untraced}, <<"exits">> := Exits,
+      <<"processes">> := Processes} = test_viewer:json(report, [{format, "json"}], [Snapshot]),
+    ?assert(Untraced > 0 andalso Untraced < Seconds * 1.0e9 - 3.0e9, {Untraced, Seconds}),
+    ?assertMatch([_], [Exit || #{<<"reason">> := <<"{{boom,second},", _/binary>>} = Exit <- Exits]),
+    BusyText = call(Config, fun() -> test_cases:text(Busy) end),
+    ?assertMatch([<<"night_watch">>], [Name || #{<<"process">> := #{<<"pid">> := Pid, <<"name">> := Name}} <- Processes,
+                                               Pid =:= BusyText]),
+    %% A request is traced, too; the end of the recorder does not wait.
+    ok = test_command:signal("USR1", Command),
+    test_wait:until("processes are traced again", true, fun() -> lists:member(procs, traced(Config)) end),
+    {0, _} = ended("INT", Recorder),
+    ?assertEqual(["asked", "crash"], lists:sort([maps:get(<<"cause">>, cause_of(One)) || One <- written_by(Recorder)])).
+
+%% On the node: a process that is busy, and has a name.
+named_later(Name) ->
+    Self = self(),
+    Pid = spawn(fun() -> true = register(Name, self()), Self ! {self(), named}, work() end),
+    receive {Pid, named} -> Pid end.
+
+work() ->
+    _ = lists:sum(lists:seq(1, 10000)),
+    receive after 5 -> work() end.
+
+crash(Reason) ->
+    proc_lib:spawn(fun() -> error(Reason) end).
+
+is_sampled(Name) ->
+    #{following := #{sources := Sources}} = dyntrace:info(),
+    lists:member(process_samples, Sources) andalso element(2, process_info(whereis(Name), reductions)) > 8000000.
+
+traced(Config) ->
+    #{following := #{processes := Flags}} = call(Config, fun dyntrace:info/0),
+    Flags.
+
+until_recorded(Probe, Config) ->
+    test_wait:until("the probe is enabled", true,
+                    fun() -> lists:member(Probe, call(Config, fun() -> [Name || #{name := Name} <- dyntrace:listeners()]
+                                                              end)) end).
+
 %% -- Ends ------------------------------------------------------------------------------------------
 
 %% The snapshot says how the node ended, and has its last events: all that the node has counted in a file.
@@ -153,7 +212,7 @@ ended_node(Name, End, How, IsFailure, Config) ->
     ok = test_node:call(Node, fun() -> test_node:started([{interval, 50}]) end),
     Command = test_command:start(["record", test_node:os_pid(Node), "--snapshot", "--when", "end", "-o", Folder]),
     ok = test_command:await("kept in memory", Command),
-    until_following([{node, Node}]),
+    until_recorded(user_mark, [{node, Node}]),
     test_node:call(Node, fun() -> spawn(fun() -> {ok, File} = file:open(Ticks, [write, raw]), tick(File) end) end),
     test_wait:until("it has counted", true, fun() -> counted(Ticks) >= 20 end),
     _ = End(Node),
@@ -193,8 +252,8 @@ counted(Ticks) ->
 %% records the node again when it has come back. If the recorder is killed, nothing is left.
 storm_and_restart(Config) ->
     Folder = filename:join(?config(folder, Config), "snapshots"),
-    {0, Said} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "--keep", "1", "--detach",
-                                  "-o", Folder]),
+    {0, Said} = test_command:run(["record", full_name(), "--snapshot", "--full", "--when", "crash", "--keep", "1",
+                                  "--detach", "-o", Folder]),
     {match, [OsPid]} = re:run(Said, "in the background: process (\\d+)", [{capture, all_but_first, list}]),
     until_following(Config),
     call(Config, fun() -> [spawn(fun() -> exit({boom, N}) end) || N <- lists:seq(1, 3000)] end),
@@ -253,8 +312,8 @@ full_disk_and_lost_daemon(Config) ->
     SizeMB = 100 + 68 * erlang:system_info(logical_processors_online),
     {0, _} = test_shell:run("mount -t tmpfs -o size=~bM tmpfs '~ts'", [SizeMB, Disk]),
     try
-        Command = test_command:start(["record", full_name(), "--snapshot", "--when", "crash", "--when", "long_queue",
-                                      "-o", Disk ++ "/snapshots"]),
+        Command = test_command:start(["record", full_name(), "--snapshot", "--full", "--when", "crash", "--when",
+                                      "long_queue", "-o", Disk ++ "/snapshots"]),
         ok = test_command:await("kept in memory", Command),
         {1, Second} = test_command:run(["record", full_name(), "--snapshot", "--when", "crash", "-o",
                                         Disk ++ "/snapshots"]),

@@ -152,7 +152,7 @@ arguments(_) ->
         {vm_counter, [name, value, unit]},
         {process_sample, [pid, queue, memory, reductions, entry, state]},
         {table_sample, [pid, table, name, memory, objects]}, {process_wait, [pid, kind, target, callers]},
-        {log, [pid, level, text]},
+        {log, [pid, level, text]}, {crash_report, [pid, text]},
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},

@@ -11,8 +11,8 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [values, hostile, long_texts, lttng, supervisor_and_crash_reports, levels, shapes, by_default, off, flood, no_loop,
-     nothing_left_behind, installed_and_removed, killed, slow_keeper, removed_by_another,
+    [values, hostile, long_texts, lttng, supervisor_and_crash_reports, crash_reports, levels, shapes, by_default, off,
+     flood, no_loop, nothing_left_behind, installed_and_removed, killed, slow_keeper, removed_by_another,
      another_handler_of_the_name, no_trace_events].
 
 %% -- Values --------------------------------------------------------------------------------
@@ -141,6 +141,29 @@ supervisor_and_crash_reports(Config) ->
     ?assertMatch(<<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>, Crash),
     [?assertMatch({_, _}, binary:match(Report, Part)) || Part <- [<<"child_terminated">>, <<"on_purpose">>, ChildText]],
     _ = test_bpftrace:stop(Consumer).
+
+%% Of proc_lib, of the VM, and of Elixir's Logger; not those of supervisors. Their processes are not traced.
+crash_reports(Config) ->
+    start([{interval, 10}, {log, {error, shape}}], Config),
+    Consumer = attach([crash_report], Config),
+    until_handler(Config),
+    {_, Child} = call(Config, fun crashed/0),
+    Uncaught = call(Config, fun() -> spawn(fun() -> error(uncaught) end) end),
+    Elixir = call(Config, fun() ->
+                                  logger:error("GenServer terminating", #{crash_reason => {oops, []}}),
+                                  logger:error("no crash"),
+                                  self()
+                          end),
+    [ChildText, UncaughtText, ElixirText] = [call(Config, fun() -> test_cases:text(Pid) end)
+                                             || Pid <- [Child, Uncaught, Elixir]],
+    test_wait:until("the reports", lists:sort([ChildText, UncaughtText, ElixirText]),
+                    fun() -> lists:sort([Pid || {crash_report, #{pid := Pid}} <- test_bpftrace:events(Consumer)]) end),
+    ?assertMatch([], maps:get(processes, following(Config))),
+    Texts = maps:from_list([{Pid, Text}
+                            || {crash_report, #{pid := Pid, text := Text}} <- test_bpftrace:stop(Consumer)]),
+    ?assertMatch(#{ChildText := <<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>,
+                   UncaughtText := <<"Error in process ~p with exit value", _/binary>>,
+                   ElixirText := <<"...">>}, Texts).
 
 %% On the node.
 crashed() ->

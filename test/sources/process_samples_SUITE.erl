@@ -11,8 +11,8 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [long_queue, large_heap, busy, suspended, in_native_function, of_many, no_signal_without_need, waits, no_waits,
-     lttng].
+    [long_queue, large_heap, busy, named, suspended, in_native_function, of_many, no_signal_without_need, waits,
+     no_waits, lttng].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -45,6 +45,24 @@ count() -> count(1000).
 
 count(0) -> count();
 count(N) -> count(N - 1).
+
+%% A process that was spawned after the dump has a name when it is sampled, and no trace flag is set.
+named(Config) ->
+    start([{interval, 10}], Config),
+    Consumer = attach([?PROBE, process_named, dump_end], Config),
+    _ = test_bpftrace:await(Consumer, fun({Probe, _}) -> Probe =:= dump_end end),
+    Pid = call(Config, fun() -> proc_lib:spawn(fun() -> true = register(late_counter, self()), count() end) end),
+    Text = call(Config, fun() -> test_cases:text(Pid) end),
+    Initial = call(Config, fun() ->
+                                   {Module, Function, Arity} = proc_lib:translate_initial_call(Pid),
+                                   iolist_to_binary(io_lib:format("~p:~p/~b", [Module, Function, Arity]))
+                           end),
+    _ = test_bpftrace:await(Consumer, fun(Event) -> Event =:= {process_named, #{pid => Text, initial => Initial,
+                                                                                name => <<"late_counter">>,
+                                                                                label => <<>>}} end),
+    ?assertMatch(#{processes := []}, call(Config, fun dyntrace_autotracer:info/0)),
+    true = call(Config, fun() -> exit(Pid, kill) end),
+    _ = test_bpftrace:stop(Consumer).
 
 %% A process that is suspended while messages wait is reported.
 suspended(Config) ->

@@ -13,12 +13,11 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, run_times, dirty_schedulers, collections, stretched, messages, samples, output, unknown_is_null,
-     token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions, server_calls,
-     calls_by_kind, spans, counters, log, other_events, load, findings, lost_comes_first, memory_is_bounded,
-     others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text, text_of_counters,
-     text_of_nodes, text_is_harmless,
-     elixir, elixir_tasks, no_lives, parameters].
+    [recording, untraced, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
+     unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions,
+     server_calls, calls_by_kind, spans, counters, log, other_events, load, findings, lost_comes_first,
+     memory_is_bounded, others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text,
+     text_of_counters, text_of_nodes, text_is_harmless, elixir, elixir_tasks, no_lives, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -31,6 +30,23 @@ recording(Config) ->
     ?assertMatch(#{<<"events">> := 3, <<"skipped">> := 0, <<"begin">> := 1000, <<"end">> := 1500001000,
                    <<"seconds">> := 1.5, <<"lost_events">> := 0, <<"lost">> := [],
                    <<"nodes">> := [#{<<"node">> := <<"shop@host">>, <<"processes">> := 2}]}, Recording).
+
+%% Processes are not traced from the last event of a trace flag before the probe `withheld' to the next one. Shares are
+%% those of the other time.
+untraced(Config) ->
+    Events = [identity(0, ?A, "shop_db"), not_traced(1000 * ?MS),
+              in(2000 * ?MS, ?A, "shop:loop/1"), out(2900 * ?MS, ?A, "shop:loop/1"), in(3000 * ?MS, ?B, "shop:run/0"),
+              not_traced(4000 * ?MS), not_traced(5000 * ?MS)],
+    Busy = fun(Of) -> [Text || #{<<"rule">> := <<"busy_process">>, <<"text">> := Text} <- Of] end,
+    #{<<"recording">> := Recording, <<"findings">> := Findings} = report(Events, Config),
+    ?assertMatch(#{<<"seconds">> := 5.0, <<"untraced_ns">> := 4000000000}, Recording),
+    ?assertEqual([<<"<0.90.0> shop_db ran for 90 % of the time in which processes were traced">>], Busy(Findings)),
+    #{<<"recording">> := Traced, <<"findings">> := Others} = report([Event || Event <- Events,
+                                                                              element(2, Event) =/= withheld], Config),
+    ?assertMatch(#{<<"seconds">> := 3.0, <<"untraced_ns">> := 0}, Traced),
+    ?assertEqual([], Busy(Others)).
+
+not_traced(At) -> {At, withheld, #{what => "all_events", why => "no consumer requests them"}}.
 
 %% The process runs twice. The send makes it runnable 1000 ns before the second run.
 run_times(Config) ->

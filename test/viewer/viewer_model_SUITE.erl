@@ -10,9 +10,9 @@ all() ->
     [{group, Group} || {Group, _, _} <- groups()].
 
 groups() ->
-    [{processes, [], [spawned, names, groups_of_processes, links_at_crash, killed_by_supervisor, pid_used_again,
-                      pid_used_again_late, name_without_unregister, of_other_nodes, ports, placeholder, no_identifiers,
-                      nameless]},
+    [{processes, [], [spawned, names, names_while_untraced, groups_of_processes, links_at_crash,
+                      killed_by_supervisor, pid_used_again, pid_used_again_late, name_without_unregister,
+                      of_other_nodes, ports, placeholder, no_identifiers, nameless]},
      {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, paused,
                        from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
                        collection_cut, stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
@@ -56,6 +56,17 @@ names(Config) ->
          "show=\"shop <0.9.0>\"",
          "5 process_named process=<0.10.0>#2 node=0 kind=process parent=<0.9.0>#1 began=- first=5 ended=- "
          "initial=\"shop_cart:init/1\" label=\"{cart,1}\" group=\"shop\" show=\"{cart,1} <0.10.0>\""], Dump).
+
+%% While no process is traced, a name may pass to another process without an event: the next identity shows it.
+names_while_untraced(Config) ->
+    Named = fun(At, Pid) -> {At, process_named, #{pid => Pid, name => "shop", initial => "shop:init/1"}} end,
+    Messages = fun(Traced) ->
+                       matched(dump([Named(0, "<0.9.0>"), scheduled(1, "<0.1.0>", "in")] ++ Traced ++
+                                    [Named(10, "<0.10.0>"), sent(20, "<0.1.0>", "shop", "a")], Config))
+               end,
+    Untraced = {2, withheld, #{what => "all_events", why => "no consumer requests them"}},
+    ?assertMatch([{"<0.1.0>" ++ _, "<0.10.0>" ++ _, 20, _, _}], Messages([Untraced])),
+    ?assertMatch([{"<0.1.0>" ++ _, "<0.9.0>" ++ _, 20, _, _}], Messages([])).
 
 %% A name that is registered late applies to all descendants, down to the next named process.
 groups_of_processes(Config) ->

@@ -53,6 +53,7 @@ struct dt_seen_node *dt_seen_node_learn(struct dt_seen_nodes *nodes, const struc
     seen->os_pid = node->os_pid;
     seen->first = node->first;
     seen->last = node->last;
+    seen->untraced = node->untraced;
     seen->is_elixir = node->is_elixir;
     return seen;
 }

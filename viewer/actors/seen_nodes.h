@@ -44,7 +44,7 @@ static inline bool dt_is_recorded(uint32_t recorded, enum dt_recorded_kind kind)
 struct dt_seen_node {
     unsigned number; /* from 1, as displayed in tables of several nodes */
     char *name, *hostname, *otp;
-    int64_t os_pid, first, last;
+    int64_t os_pid, first, last, untraced;
     uint64_t processes;
     const struct dt_clock *clock; /* NULL if the recording has a single clock */
     uint32_t recorded;            /* bit n: enum dt_recorded_kind n */

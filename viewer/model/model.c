@@ -78,10 +78,11 @@ static const struct dt_hooks hooks = {
 
 typedef void handler(struct node *, const struct dt_recorded *);
 
-/* While tracing is paused to stay within the budget, all events are lost. */
+/* While tracing is paused to stay within the budget, or no consumer requests it, all events are
+ * lost. */
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
-        DT_RUN_HOOKS(node->world, lost, node, node->traced);
+        dt_node_untraced(node);
     dt_instants_event(node, event);
 }
 
@@ -113,6 +114,7 @@ static const struct handling {
     [DT_process_register] = {shown_process_event, VM},
     [DT_process_link] = {shown_process_event, VM},
     [DT_process_identity] = {dt_process_event, OTHERS},
+    [DT_process_named] = {dt_process_event, OTHERS},
     [DT_port_open] = {dt_process_event, VM},
     [DT_port_exit] = {dt_process_event, VM},
     [DT_port_link] = {shown_process_event, VM},
@@ -151,6 +153,7 @@ static const struct handling {
     [DT_node_up] = {dt_instants_event, OTHERS},
     [DT_node_down] = {dt_instants_event, OTHERS},
     [DT_log] = {dt_instants_event, OTHERS},
+    [DT_crash_report] = {ignore, OTHERS}, /* `log` has the same text */
     [DT_user_mark] = {dt_instants_event, OTHERS},
     [DT_user_trace_s1] = {dt_instants_event, OTHERS},
     [DT_user_trace_i4s4] = {dt_instants_event, OTHERS},
@@ -199,7 +202,7 @@ static void read_event(void *data, const struct dt_recorded *event) {
     if (handling->handle) {
         handling->handle(node, event);
         if (handling->reporter == VM)
-            node->traced = world->now;
+            dt_node_traced(node);
     } else {
         dt_instants_general(node, event);
     }
@@ -277,6 +280,8 @@ void dt_model_end(struct dt_model *model) {
         world->now = ((struct node *)nodes->pdata[i])->seen.last;
         dt_processes_end(nodes->pdata[i]);
     }
+    for (unsigned i = 0; i < nodes->len; i++)
+        dt_node_last(nodes->pdata[i]);
     for (unsigned i = 0; i < nodes->len; i++)
         DT_EMIT(world, node_gone, &((struct node *)nodes->pdata[i])->seen);
     model->is_ended = true;

@@ -91,3 +91,16 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_actors_free(&summary->actors);
     g_free(summary);
 }
+
+int64_t dt_summary_untraced(const struct dt_summary *summary) {
+    const GPtrArray *nodes = summary->actors.nodes.by_number;
+    int64_t least = DT_NO_VALUE;
+
+    for (unsigned i = 0; i < nodes->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
+
+        if (node && (least == DT_NO_VALUE || node->untraced < least))
+            least = node->untraced;
+    }
+    return least == DT_NO_VALUE ? 0 : least;
+}

@@ -89,6 +89,10 @@ struct dt_summary {
 struct dt_summary *dt_summary_new(void);
 void dt_summary_free(struct dt_summary *summary);
 
+/* The ns in which no process of any node was traced, because tracing was paused or not requested.
+ */
+int64_t dt_summary_untraced(const struct dt_summary *summary);
+
 /* Extends the period of the recording to this time. */
 static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
     if (time == DT_NO_VALUE)

@@ -120,6 +120,7 @@ static void recording(GString *to, const struct dt_summary *summary) {
     dt_json_number(to, "begin", summary->period.begin);
     dt_json_number(to, "end", summary->period.end);
     seconds(to, summary);
+    dt_json_number(to, "untraced_ns", dt_summary_untraced(summary));
     dt_json_number(to, "lost_events", is_unknown ? DT_NO_VALUE : (int64_t)summary->lost_events);
     put_table(to, summary, &(struct table){"lost", dt_rows_lost, lost});
     put_table(to, summary, &(struct table){"nodes", dt_rows_nodes, node});

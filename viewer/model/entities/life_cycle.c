@@ -79,22 +79,28 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     dt_process_retire(p);
 }
 
-static void identity(struct node *node, const struct dt_process_identity *e) {
+static void named(struct node *node, const struct dt_process_named *e, struct process *parent) {
     struct process *p = dt_process_of(node, e->pid);
+    g_autoptr(GString) label = g_string_new(NULL);
 
-    if (p && !p->has_exited) {
-        if (*e->name && !dt_process_named(node, e->name))
-            dt_name_give(p, e->name);
-        g_autoptr(GString) label = g_string_new(NULL);
+    if (!p || p->has_exited)
+        return;
+    /* While no process is traced, names change without events. */
+    if (*e->name && (node->untraced_from != DT_NO_VALUE || !dt_process_named(node, e->name)))
+        dt_name_give(p, e->name);
+    /* A label that is a string is a text, not a term. */
+    if (node->seen.is_elixir && *e->label != '"')
+        dt_elixir_term(label, e->label);
+    else
+        g_string_assign(label, e->label);
+    learn(p, &(struct identity){parent, e->initial, e->name, label->str});
+}
 
-        /* A label that is a string is a text, not a term. */
-        if (node->seen.is_elixir && *e->label != '"')
-            dt_elixir_term(label, e->label);
-        else
-            g_string_assign(label, e->label);
-        learn(p, &(struct identity){dt_process_anywhere(node, e->parent), e->initial, e->name,
-                                    label->str});
-    }
+static void identity(struct node *node, const struct dt_process_identity *e) {
+    const struct dt_process_named name = {
+        .pid = e->pid, .initial = e->initial, .name = e->name, .label = e->label};
+
+    named(node, &name, dt_process_anywhere(node, e->parent));
     dt_node_named(node, e->node, "");
 }
 
@@ -134,6 +140,9 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
         break;
     case DT_process_identity:
         identity(node, &e->process_identity);
+        break;
+    case DT_process_named:
+        named(node, &e->process_named, NULL);
         break;
     case DT_port_identity:
         port_identity(node, &e->port_identity);

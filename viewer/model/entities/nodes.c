@@ -38,7 +38,8 @@ static struct node *new_node(struct world *world, const struct dt_recorded *e) {
     node->place = e->place;
     node->place.hostname = node->hostname;
     node->otp = g_strdup("");
-    node->unsure = DT_NO_VALUE;
+    node->unsure = node->untraced_from = DT_NO_VALUE;
+    node->traced = e->time;
     node->seen = (struct dt_node){.number = world->nodes->len,
                                   .hostname = node->hostname,
                                   .os_pid = e->place.vpid,
@@ -61,6 +62,30 @@ struct node *dt_node_of(struct world *world, const struct dt_recorded *e) {
         return node;
     node = g_hash_table_lookup(world->places, &e->place);
     return world->last_node = node ? node : new_node(world, e);
+}
+
+/* -- When they are traced ----------------------------------------------------------- */
+
+static void end_untraced(struct node *node, int64_t time) {
+    if (node->untraced_from == DT_NO_VALUE)
+        return;
+    node->seen.untraced += time - node->untraced_from;
+    node->untraced_from = DT_NO_VALUE;
+}
+
+void dt_node_traced(struct node *node) {
+    node->traced = node->world->now;
+    end_untraced(node, node->traced);
+}
+
+void dt_node_untraced(struct node *node) {
+    DT_RUN_HOOKS(node->world, lost, node, node->traced);
+    if (node->untraced_from == DT_NO_VALUE)
+        node->untraced_from = node->traced;
+}
+
+void dt_node_last(struct node *node) {
+    end_untraced(node, node->seen.last);
 }
 
 /* -- Their names -------------------------------------------------------------------- */

@@ -8,6 +8,7 @@ struct node {
     struct world *world;
     struct dt_place place; /* identifies the node */
     int64_t traced;        /* the time of the last event from the VM's tracer */
+    int64_t untraced_from; /* no process has been traced since; DT_NO_VALUE */
     int64_t unsure;        /* events may be lost up to this time; DT_NO_VALUE */
     char *name, *hostname, *otp;
     char *own_name;  /* by its identity, NULL if unknown; several nodes may have the same */
@@ -34,6 +35,10 @@ struct node {
 struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
 void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
+/* An event of the VM's tracer, and the absence of such events, since the last one. */
+void dt_node_traced(struct node *node);
+void dt_node_untraced(struct node *node);
+void dt_node_last(struct node *node); /* after its last event */
 /* A text that is "" is unknown. */
 void dt_node_named(struct node *node, const char *own_name, const char *otp);
 

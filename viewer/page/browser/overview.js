@@ -49,6 +49,12 @@ export function masthead(data) {
                     count(recording.events),
                     recording.skipped > 0 && `${count(recording.skipped)} of other providers skipped`,
                 ),
+                recording.untraced_ns >= 1e9 &&
+                    fact(
+                        "Traced",
+                        duration((recording.seconds ?? NaN) * 1e9 - recording.untraced_ns),
+                        "the rest has samples, counters and logs",
+                    ),
                 recording.lost_events !== 0 &&
                     fact(
                         "Lost",

@@ -292,11 +292,10 @@ static void add_saturated(struct dt_summary *summary, const struct served *serve
     g_autofree char *calls = dt_counted(served->took.count, "call");
     g_autoptr(GString) text = g_string_new(NULL);
 
-    g_string_printf(text,
-                    "%s worked on %s for %s of the recording (inferred), while %.1f callers waited "
-                    "on average",
-                    name, calls, dt_show_share(MIN((double)served->worked.sum / recorded, 1)).text,
-                    (double)(served->took.sum - served->deferred.sum) / recorded);
+    g_string_printf(
+        text, "%s worked on %s for %s of %s (inferred), while %.1f callers waited on average", name,
+        calls, dt_show_share(MIN((double)served->worked.sum / recorded, 1)).text,
+        dt_recorded_words(summary), (double)(served->took.sum - served->deferred.sum) / recorded);
     put_causes(summary, text, served);
     dt_find(summary, DT_RULE_saturated_server, is_cause ? DT_MEDIUM : DT_LOW, served->server, "%s",
             text->str);

@@ -78,9 +78,10 @@ static bool walks(struct dt_summary *summary, struct dt_actor *actor) {
     g_autofree char *name = dt_actor_show_where(actor);
     dt_find(summary, DT_RULE_selective_receive, DT_HIGH, actor,
             "%s searches its queue of %" PRIu64 " messages for one message in %s (%" PRIu64
-            " of %" PRIu64 " samples), and ran for %s of the recording",
+            " of %" PRIu64 " samples), and ran for %s of %s",
             name, of->last_queue, walk->longest_in, walk->longest, walk->samples,
-            dt_show_share((double)busy / (double)dt_recorded(summary)).text);
+            dt_show_share((double)busy / (double)dt_recorded(summary)).text,
+            dt_recorded_words(summary));
     return true;
 }
 

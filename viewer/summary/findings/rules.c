@@ -48,8 +48,17 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent) {
     return all > 0 && (double)part * 100 >= (double)all * (double)percent;
 }
 
-int64_t dt_recorded(const struct dt_summary *summary) {
+int64_t dt_recording_ns(const struct dt_summary *summary) {
     return summary->period.end - summary->period.begin;
+}
+
+int64_t dt_recorded(const struct dt_summary *summary) {
+    return dt_recording_ns(summary) - dt_summary_untraced(summary);
+}
+
+const char *dt_recorded_words(const struct dt_summary *summary) {
+    return dt_summary_untraced(summary) ? "the time in which processes were traced"
+                                        : "the recording";
 }
 
 double dt_per_second(const struct dt_summary *summary, uint64_t number) {

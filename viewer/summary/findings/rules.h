@@ -28,7 +28,10 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 
 /* The number per second of the recording; 0 if the recording has no length. */
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
-int64_t dt_recorded(const struct dt_summary *summary); /* its length, ns */
+int64_t dt_recording_ns(const struct dt_summary *summary); /* its length */
+/* The part in which processes were traced, and how a finding refers to it. */
+int64_t dt_recorded(const struct dt_summary *summary);
+const char *dt_recorded_words(const struct dt_summary *summary);
 
 /* Whether the normal schedulers of the node are busy on average, according to the counters. */
 bool dt_has_busy_schedulers(const struct dt_summary *summary, const struct dt_seen_node *node);

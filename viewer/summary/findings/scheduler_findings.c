@@ -284,7 +284,7 @@ static void held(struct dt_summary *summary) {
     for (unsigned i = 0; i < all->len && found < dt_limits.held_scheduler.per_rule; i++) {
         const struct runs *runs = &g_array_index(all, struct runs, i);
 
-        if (!dt_is_share(runs->sum, dt_recorded(summary), dt_limits.held_scheduler.share) ||
+        if (!dt_is_share(runs->sum, dt_recording_ns(summary), dt_limits.held_scheduler.share) ||
             is_reported(summary, runs->actor) || dt_has_copied(summary, runs->actor))
             continue;
         g_autofree char *name = dt_actor_show_where(runs->actor);
@@ -346,9 +346,9 @@ static void starved(struct dt_summary *summary, const struct dt_seen_node *node)
     if (count > 1)
         g_string_printf(others, " and %" PRIu64 " more", count - 1);
     dt_find(summary, DT_RULE_starved_processes, DT_HIGH, runs,
-            "%s ran for %s of the recording, while %s%s got no scheduler for up to %s", name,
-            dt_show_share((double)runs->activity->run / (double)dt_recorded(summary)).text, victim,
-            others->str, dt_show_ns(ns).text);
+            "%s ran for %s of %s, while %s%s got no scheduler for up to %s", name,
+            dt_show_share((double)runs->activity->run / (double)dt_recorded(summary)).text,
+            dt_recorded_words(summary), victim, others->str, dt_show_ns(ns).text);
 }
 
 void dt_find_in_schedulers(struct dt_summary *summary) {

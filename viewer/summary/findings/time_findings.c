@@ -34,8 +34,8 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
             dt_is_formatting(summary, actor))
             continue;
         g_autofree char *name = dt_actor_show_where(actor);
-        dt_find(summary, rule->rule, DT_MEDIUM, actor, "%s %s for %s of the recording", name,
-                rule->did, dt_show_share((double)time / (double)recorded).text);
+        dt_find(summary, rule->rule, DT_MEDIUM, actor, "%s %s for %s of %s", name, rule->did,
+                dt_show_share((double)time / (double)recorded).text, dt_recorded_words(summary));
     }
 }
 

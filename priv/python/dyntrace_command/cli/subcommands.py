@@ -123,6 +123,9 @@ SUBCOMMANDS = {
                  help=f"keep the N latest snapshots (default: {KEEP})"),
         argument("--detach", action="store_true", help="with --when: continue in the background, and write "
                  "messages to recorder.log in the folder"),
+        argument("--full", action="store_true", help="with --snapshot: trace processes all the time, which costs much "
+                 "more. Without it, and without --events and --functions, the recorder keeps samples, counters, logs "
+                 "and events of the VM, and traces processes for some seconds after each cause"),
         events(), FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send the recording to a `dyntrace "
                  "relay`, such as net://HOST or net://HOST:5342:5343"),
@@ -202,6 +205,8 @@ def parser() -> argparse.ArgumentParser:
 
 def check_when(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
     """Checks the options that go with --when, and sets their defaults."""
+    if options.full and not options.snapshot:
+        whole.error("record: --full requires --snapshot")
     if options.when is None:
         if options.at_most or options.keep or options.detach:
             whole.error("record: --at-most, --keep and --detach require --when")

@@ -4,7 +4,7 @@ import os
 from typing import Optional, Sequence
 
 from dyntrace_command.common.terminal import say
-from dyntrace_command.common.trigger_causes import REQUESTED
+from dyntrace_command.common.trigger_causes import CAUSES, LOGGED_CRASH, REQUESTED
 from dyntrace_command.host.files import new_folder, numbered_folder
 from dyntrace_command.host.trees import remove_empty
 from dyntrace_command.node.node import Node, check_traced, pick
@@ -22,7 +22,8 @@ def record(options: argparse.Namespace) -> None:
         return
     chosen = chosen_nodes(options)
     folder = None if options.to else folder_for(options.output, chosen)
-    wanted = Wanted(folder, options.to, options.events, options.snapshot, options.functions)
+    wanted = Wanted(folder, options.to, options.events, options.snapshot, options.functions,
+                    traces_on_demand=options.snapshot and not is_full(options))
     try:
         recorded = record_nodes(chosen, wanted, options.seconds, options.quiet)
     except BaseException:
@@ -42,8 +43,9 @@ def record_when(options: argparse.Namespace) -> None:
         return
     chosen = chosen_nodes(options)
     folder = os.path.abspath(options.output)
-    causes = [*(cause for cause in options.when if cause.event), REQUESTED]
-    wanted = Wanted(folder, None, options.events, True, options.functions, causes)
+    causes = [LOGGED_CRASH if cause == CAUSES["crash"] and not is_full(options) else cause
+              for cause in [*options.when, REQUESTED] if cause.event]
+    wanted = Wanted(folder, None, options.events, True, options.functions, causes, not is_full(options))
 
     def begun() -> None:
         if pipe is not None:
@@ -51,6 +53,11 @@ def record_when(options: argparse.Namespace) -> None:
                 f"{os.path.join(folder, MESSAGES)}")
             ready(pipe, folder)
     keep_recording(chosen, wanted, When(causes, options.at_most, options.keep), options.seconds, begun)
+
+
+def is_full(options: argparse.Namespace) -> bool:
+    """Returns whether a flight recorder records events that require trace flags all the time."""
+    return bool(options.full or options.events or options.functions)
 
 
 def chosen_nodes(options: argparse.Namespace) -> Sequence[Node]:

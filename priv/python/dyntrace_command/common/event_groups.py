@@ -3,6 +3,7 @@ from typing import Dict, List
 
 GROUPS: Dict[str, List[str]] = {
     "names": ["process_identity", "port_identity", "node_identity", "dump_start", "dump_end", "withheld"],
+    "sampled_names": ["process_named"],
     "lives": ["process_spawn", "process_link", "process_exit", "process_register"],
     "scheduling": ["process_scheduled"],
     "port_scheduling": ["port_scheduled"],
@@ -24,7 +25,7 @@ GROUPS: Dict[str, List[str]] = {
         "user_trace_n"],
     "counters": ["vm_counter"],
     "samples": ["process_sample", "table_sample", "process_wait"],
-    "log": ["log"],
+    "log": ["log", "crash_report"],
     "vm": ["vm_long_gc", "vm_long_schedule", "vm_large_heap", "vm_busy_port", "vm_busy_dist_port",
         "vm_long_message_queue", "node_up", "node_down"],
     "memory": ["org_erlang_otp:carrier_create", "org_erlang_otp:carrier_destroy", "org_erlang_otp:carrier_pool_put",

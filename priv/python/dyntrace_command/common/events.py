@@ -10,8 +10,11 @@ PROVIDER = "org_erlang_dyntrace"
 # These are always recorded: output without names is useless, and so is output that hides what is missing.
 NAMES, LIVES = GROUPS["names"], GROUPS["lives"]
 
+# Names that require trace flags, and those that do not.
+TRACED_NAMES, SAMPLED_NAMES = ["process_identity", "port_identity"], GROUPS["sampled_names"]
+
 # The groups to choose from.
-EVENT_GROUPS = {group: events for group, events in GROUPS.items() if group not in ("names", "lives")}
+EVENT_GROUPS = {group: events for group, events in GROUPS.items() if group not in ("names", "sampled_names", "lives")}
 
 ALL = "all"
 
@@ -23,6 +26,9 @@ OF_ALL = ["port_scheduling", "receives"]
 # the cost of a recording, and mostly follow from the sends and from when processes run. Messages from other nodes
 # appear only as deliveries.
 OF_CLUSTER = ["messages"]
+
+# Groups that require no trace flags. A flight recorder records only these until a cause fires.
+UNTRACED = ["requests", "annotations", "counters", "samples", "log", "vm"]
 
 # Groups that `all` leaves out, too: no finding needs them, and they cost the node more than the events.
 ON_REQUEST = ["drivers", "files", "memory"]

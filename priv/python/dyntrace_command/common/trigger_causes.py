@@ -33,6 +33,9 @@ END = "end"
 # dyntrace:snapshot/1.
 REQUESTED = Cause("snapshot", "user_mark", 'name == "snapshot"', ("pid", "text"))
 
+# Instead of `crash` in a flight recorder that does not trace processes until a cause fires.
+LOGGED_CRASH = Cause("crash", "crash_report", "", ("pid", "text"))
+
 CAUSES = {cause.name: cause for cause in [
     Cause("crash", "process_exit", NO_CRASH, ("pid", "reason")),
     Cause("error", "log", ERRORS, ("pid", "text")),

@@ -23,7 +23,7 @@ from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
 from dyntrace_command.recording.node_end import End
-from dyntrace_command.recording.session import Session, Wanted
+from dyntrace_command.recording.session import TRACED_S, Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
 from dyntrace_command.recording.triggers import Fired, Triggers
 from dyntrace_command.tracers.lttng import daemon_of
@@ -72,6 +72,14 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
                 triggers.end()
 
 
+class Match(NamedTuple):
+    """What a snapshot is written for: the cause, the node, a description, the time."""
+    cause: str
+    node: str
+    text: str
+    time: float
+
+
 class Recorder:
     """An LTTng session in memory, with its triggers and its folder."""
 
@@ -84,6 +92,9 @@ class Recorder:
         self.last: Optional[Snapshot] = None
         self.refused = ""
         self.more = 0
+        # The snapshot that is written once processes have been traced for a while, and when, in monotonic time.
+        self.pending: Optional[Match] = None
+        self.due = 0.0
         self.missing: List[Node] = []
         self.gone = 0
         # When the last node ended, and when nodes were last searched for.
@@ -96,7 +107,9 @@ class Recorder:
         """Returns a description, as a sentence."""
         names = ", ".join(node.show() for node in self.session.nodes)
         causes = ", ".join([*(cause.name for cause in self.when.causes if cause != REQUESTED), END])
-        return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}"
+        only = f"\nprocesses are traced only for {TRACED_S} s after a cause" \
+            if self.session.wanted.traces_on_demand else ""
+        return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}{only}"
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
         """Writes snapshots until a signal, until the time is over, or until no node is left."""
@@ -110,7 +123,7 @@ class Recorder:
                 break
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
-                self.write(ASKED, self.session.nodes[0].node, "", self.rate)
+                self.begin(ASKED, self.session.nodes[0].node, "")
             # The signal that stops this command may also end the program that receives notifications.
             if set(ready) - {0, *ends} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
@@ -118,6 +131,9 @@ class Recorder:
             if set(ready) & set(ends) or time.monotonic() - polled >= POLL_S:
                 polled = time.monotonic()
                 self.poll()
+            if time.monotonic() >= self.due:
+                self.write_pending()
+        self.write_pending()
         self.save_count()
 
     def note(self, fired: Fired) -> None:
@@ -127,10 +143,10 @@ class Recorder:
         if text or not level:
             self.match(fired.cause, fired.node, text)
 
-    def match(self, cause: Cause, node: Node, text: str) -> None:
-        """Writes a snapshot, or counts the match if the limit is reached."""
-        if self.rate.allows(time.time()):
-            self.write(cause.name, node.node, text, self.rate)
+    def match(self, cause: Cause, node: Node, text: str, hangs: bool = False) -> None:
+        """Begins a snapshot, or counts the match if there is one already or the limit is reached."""
+        if not self.pending and self.rate.allows(time.time()):
+            self.begin(cause.name, node.node, text, hangs)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
@@ -155,20 +171,39 @@ class Recorder:
                 watched = self.watched.get((cause.level, node)) if cause.level else None
                 text = watched.silent(time.monotonic()) if watched and node not in self.missing else ""
                 if text:
-                    self.match(cause, node, text)
+                    self.match(cause, node, text, hangs=True)
 
-    def write(self, cause: str, node: str, text: str, rate: Rate) -> None:
-        """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
+    def begin(self, cause: str, node: str, text: str, hangs: bool = False) -> None:
+        """Writes a snapshot, after the processes of a node that does not hang have been traced for a while if they are
+        traced on demand."""
+        if self.pending:
+            return
         self.save_count()
-        now, self.last, self.more = time.time(), None, 0
+        self.last, self.more = None, 0
+        if self.session.wanted.traces_on_demand and not hangs:
+            self.session.trace(True)
+            self.pending, self.due = Match(cause, node, text, time.time()), time.monotonic() + TRACED_S
+        else:
+            self.write(Match(cause, node, text, time.time()), self.rate)
+
+    def write_pending(self) -> None:
+        """Writes the snapshot that waits until processes have been traced for a while, if any."""
+        if self.pending:
+            self.write(self.pending, self.rate)
+            self.pending = None
+            self.session.trace(False)
+
+    def write(self, match: Match, rate: Rate) -> None:
+        """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
+        now = time.time()
         rate.tries(now)
         try:
             check_room(self.place.path, self.session.buffers + RESERVE)
-            with self.place.begun(cause, clean(node), now, clean(text)) as snapshot:
+            with self.place.begun(match.cause, clean(match.node), match.time, clean(match.text)) as snapshot:
                 self.session.take_snapshot(snapshot.recording())
                 snapshot.save()
         except (Failure, OSError) as failure:
-            self.refuse(cause, failure)
+            self.refuse(match.cause, failure)
             return
         self.last, self.refused = snapshot, ""
         rate.took(now)
@@ -225,8 +260,11 @@ class Recorder:
             self.missing.append(node)
             self.ended = time.monotonic()
             announce(f"{text}; it is recorded again when it is back")
+        self.write_pending()
         if self.rate_of_ends.allows(time.time()):
-            self.write(END, node.node, end.how, self.rate_of_ends)
+            self.save_count()
+            self.last, self.more = None, 0
+            self.write(Match(END, node.node, end.how, time.time()), self.rate_of_ends)
 
     def find_again(self) -> None:
         """Replaces nodes that have ended by new ones of the same name and user."""

@@ -24,7 +24,7 @@ from dyntrace_command.node.node import Node, status_now, untraced
 from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.mirror import Mirror, mirrored
 from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, lost_text
-from dyntrace_command.recording.session import Session, Wanted, buffer_size
+from dyntrace_command.recording.session import TRACED_S, Session, Wanted, buffer_size
 from dyntrace_command.tracers.lttng import daemon_of
 
 # Seconds without an event after which the node is considered not to follow.
@@ -91,6 +91,8 @@ class Watch:
         self.progress = Progress(quiet)
         self.began = self.stopped = time.monotonic()
         self.has_come = False
+        # When the requested snapshot is written, in monotonic time.
+        self.due: Optional[float] = None
         self.ends: List[End] = []
 
     def lasts(self) -> float:
@@ -139,8 +141,25 @@ class Watch:
                 return
             if ready or self.interrupted.snapshot.is_set():
                 self.interrupted.snapshot.clear()
-                self.session.take_snapshot()
-                say(f"snapshot written to {self.session.wanted.folder or self.session.wanted.url}")
+                self.begin_snapshot()
+            if self.due is not None and time.monotonic() >= self.due:
+                self.due = None
+                self.write_snapshot()
+                self.session.trace(False)
+
+    def begin_snapshot(self) -> None:
+        """Writes the buffers, after processes have been traced for a while if they are traced on demand."""
+        if not self.session.wanted.traces_on_demand:
+            self.write_snapshot()
+        elif self.due is None:
+            self.session.trace(True)
+            self.due = time.monotonic() + TRACED_S
+            say(f"processes are traced for {TRACED_S} s, then a snapshot is written")
+
+    def write_snapshot(self) -> None:
+        """Writes the buffers."""
+        self.session.take_snapshot()
+        say(f"snapshot written to {self.session.wanted.folder or self.session.wanted.url}")
 
     def look(self) -> None:
         """Checks the relay, the nodes, the daemon, the disk, and whether there are events."""

@@ -5,7 +5,8 @@ import shutil
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, PROVIDER, full_name, matching, of_groups
+from dyntrace_command.common.events import (EVENT_GROUPS, LIVES, NAMES, PROVIDER, SAMPLED_NAMES, TRACED_NAMES, UNTRACED,
+                                            full_name, matching, of_groups)
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.functions import Function, event_filter
 from dyntrace_command.common.terminal import say, size
@@ -26,17 +27,23 @@ WRITE_US = 500000
 # Buffers of a channel per CPU.
 BUFFERS = 8
 
+# The channel of a flight recorder with the events that require trace flags. It is disabled until a cause fires.
+TRACED = "traced"
+# How long a flight recorder traces processes after a cause, before it writes the snapshot.
+TRACED_S = 5
+
 
 class Wanted(NamedTuple):
     """What to record: the folder on this host or the URL of the relay; the groups of events (by default those of
     `of_groups`); whether to keep only the latest events, in memory; the functions whose calls are recorded (by default
-    all); and the causes, whose events are added."""
+    all); the causes, whose events are added; and whether to trace processes only when asked to (Session.trace)."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
     snapshot: bool = False
     functions: Sequence[Function] = ()
     causes: Sequence[Cause] = ()
+    traces_on_demand: bool = False
 
 
 class Session:
@@ -46,6 +53,7 @@ class Session:
         self.daemon, self.nodes, self.wanted = daemon, chosen, wanted
         # Containers that send to one relay may have the same host name and process number.
         self.name = f"dyntrace-{os.getpid()}-{time.strftime('%H%M%S')}-{os.urandom(2).hex()}"
+        self.of_session = ("-u", "-s", self.name)
         self.stopped = False
         self.relay = RelayLink(wanted.url) if wanted.url else None
         # The nodes that have not ended.
@@ -78,12 +86,14 @@ class Session:
     def fill(self) -> None:
         """Adds channels with events and contexts, and limits the session to the nodes."""
         channels = self.channels()
-        of_session = ("-u", "-s", self.name)
+        of_session = self.of_session
         each = buffer_size(len(channels))
         self.buffers = all_buffers(each, len(channels))
         for channel, events in channels.items():
             self.daemon.do("enable-channel", *of_session, f"--subbuf-size={each}",
                            f"--num-subbuf={BUFFERS}", *self.mode(), channel)
+            if channel == TRACED:
+                self.trace(False)
             self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(events))
             if self.wanted.functions and channel == "events":
                 calls = with_provider(EVENT_GROUPS["calls"])
@@ -94,6 +104,10 @@ class Session:
         pids = ",".join(str(node.pid) for node in self.nodes)
         self.daemon.do("track", *of_session, f"--vpid={pids}")
 
+    def trace(self, is_on: bool) -> None:
+        """Records the events that require trace flags from now on, or no longer."""
+        self.daemon.do("enable-channel" if is_on else "disable-channel", *self.of_session, TRACED)
+
     def mode(self) -> List[str]:
         """Returns a channel's options. The timer switches buffers that are not full; in memory, it would discard older
         ones."""
@@ -103,16 +117,30 @@ class Session:
 
     def channels(self) -> Dict[str, List[str]]:
         """Returns {channel: events}, without the events that have a filter."""
+        if self.wanted.traces_on_demand:
+            return self.channels_on_demand()
         events = of_groups(self.wanted.groups)
-        for cause in self.wanted.causes:
-            # LTTng accepts each event once.
-            events += [event for event in matching(cause.event) if event not in NAMES + LIVES + events]
+        self.add_causes(events, NAMES + LIVES)
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]
         if self.wanted.snapshot:
             # Names have separate buffers, because the events of a busy node would soon overwrite them.
             return {"events": with_provider(LIVES + events), "names": with_provider(NAMES)}
         return {"events": with_provider(NAMES + LIVES + events)}
+
+    def channels_on_demand(self) -> Dict[str, List[str]]:
+        """Returns {channel: events} if processes are traced on demand. Each channel has separate buffers, so that the
+        events of a busy node do not overwrite the samples of the time before."""
+        names = SAMPLED_NAMES + [name for name in NAMES if name not in TRACED_NAMES]
+        events = of_groups(UNTRACED)
+        self.add_causes(events, names)
+        traced = [name for name in TRACED_NAMES + LIVES + of_groups([]) if name not in names + events]
+        return {"events": with_provider(events), "names": with_provider(names), TRACED: with_provider(traced)}
+
+    def add_causes(self, events: List[str], others: Sequence[str]) -> None:
+        """Adds the events of the causes. LTTng accepts each event once."""
+        for cause in self.wanted.causes:
+            events += [event for event in matching(cause.event) if event not in [*others, *events]]
 
     def lost(self) -> Optional[int]:
         """Returns the number of discarded events, or None if the daemon does not answer."""
