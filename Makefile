@@ -15,9 +15,12 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 # For the babeltrace2 plugin. A build without these skips it.
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
+DEB_NEEDS   := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc dh dh_python3 dpkg-buildpackage lintian
+# Tarballs are built on Debian for x86-64; the libraries for arm64 come from Debian's archive.
+DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
 CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
                proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               groff musl-gcc
+               groff $(DEB_NEEDS) $(DIST_NEEDS) zsh
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
@@ -28,10 +31,7 @@ SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl p
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
-DEB_NEEDS   := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc dh dh_python3 dpkg-buildpackage lintian
-# Tarballs are built on Debian for x86-64; the libraries for arm64 come from Debian's archive.
-DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc zsh dh dh_python3 lintian,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
                mypy pylint shellcheck node npm
@@ -152,12 +152,12 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
-# of the viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_, contributing_, native_ and packages_SUITE, the races of threads_SUITE,
+# the events of the viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native packages threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))
 
 # With LANE, only the suites of that lane.
@@ -305,13 +305,15 @@ PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports tools/from_parser $(wildca
 
 # priv/bin/dyntrace is Python, but for its first lines.
 SHELL_SCRIPTS = $(shell grep -rlE --exclude-dir=_build --exclude-dir=deps '^\#!.*[/ ](ba)?sh$$' \
-                  .ci tools test examples) priv/share/dyntrace.bash.in
-JAVASCRIPT = $(shell find viewer test -name '*.js' -o -name '*.mjs' -o -name '*.css')
+                  .ci tools test examples debian) priv/share/dyntrace.bash.in
+JAVASCRIPT = $(shell find viewer test tools -name '*.js' -o -name '*.mjs' -o -name '*.css')
 
 lint: deps-lint deps-page all check-page ## run all linters and formatters: C, Python, shell, JavaScript, Erlang
 	tools/lines .
 	tools/links .
 	shellcheck $(SHELL_SCRIPTS)
+	node tools/validators/validate.mjs "$$(tools/npm tools/validators)" docs/kubernetes/Dockerfile \
+	  $(wildcard .github/*/*)
 	node "$$(tools/npm tools/prettier)"/prettier/bin/prettier.cjs --log-level=warn --check $(JAVASCRIPT)
 	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
@@ -345,5 +347,5 @@ clean: ## remove all build results
 .PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
         $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
         check-sessions check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs \
-        install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-dist deps-demo deps-musl deps-page deps-check deps-fast \
-        deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix
+        install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-dist deps-demo deps-musl \
+        deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix
