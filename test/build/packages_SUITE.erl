@@ -63,7 +63,7 @@ debian_control(Config) ->
                  Recommended),
     ?assertMatch({match, _}, re:run(OfPlugin, "libbabeltrace2-0 .*libglib2\\.0-0")),
     ?assertMatch({match, _}, re:run(OfCommand, "\\bpython3\\b")),
-    ?assertEqual(nomatch, re:run(OfCommand, "erlang")),
+    ?assertEqual(nomatch, re:run(OfCommand, "erlang|python3\\.")),
     ?assertMatch({match, _}, re:run(OfLibrary, ["erlang-abi \\(= .*erlang-base \\(>= 1:",
                                                 erlang:system_info(otp_release), "\\..*libc6 .*liblttng-ust1"])).
 
@@ -205,7 +205,7 @@ in_place(Config) ->
                     [?config(root, Config), test_node:os_pid(Node), Page]),
     ?assertMatch({match, _}, re:run(Says, "^recorded: [1-9]\\d* events, lost 0", [multiline])),
     {ok, Html} = file:read_file(Page),
-    ?assertMatch({match, _}, re:run(Html, "<title>[^<]*plain@")),
+    ?assertMatch({match, _}, re:run(Html, "plain@")),
     test_node:stop(Node),
     test_node:stop_epmd(Epmd).
 
