@@ -247,14 +247,20 @@ rebar3(Config) ->
     ?assertEqual([true, Built ++ "/priv/dyntrace.so", available], asked(Built)).
 
 rebar3(Environment, Config) ->
+    ok = new_project(Config),
+    compiled(Environment, Config).
+
+new_project(Config) ->
     Folder = ?config(folder, Config),
     ok = filelib:ensure_path(Folder ++ "/src"),
     ok = filelib:ensure_path(Folder ++ "/_checkouts"),
     {0, _} = run("cp -R '~ts/contents' '~ts'", [?config(root, Config), dependency(Config)]),
     ok = file:write_file(Folder ++ "/rebar.config", "{deps, [dyntrace]}.\n"),
     ok = file:write_file(Folder ++ "/src/app.app.src",
-                         "{application, app, [{vsn, \"1\"}, {applications, [dyntrace]}]}.\n"),
-    run("cd '~ts' && ~ts rebar3 compile", [Folder, Environment]).
+                         "{application, app, [{vsn, \"1\"}, {applications, [dyntrace]}]}.\n").
+
+compiled(Environment, Config) ->
+    run("cd '~ts' && ~ts rebar3 compile", [?config(folder, Config), Environment]).
 
 dependency(Config) ->
     ?config(folder, Config) ++ "/_checkouts/dyntrace".
@@ -277,13 +283,12 @@ mix(Config) ->
 
 %% Without a C compiler, the library of the tarball is used.
 prebuilt(Config) ->
-    ok = filelib:ensure_path(dependency(Config) ++ "/.."),
+    ok = new_project(Config),
     Target = machine() ++ "-gnu",
-    Builds = ?config(root, Config) ++ "/contents/priv/builds/" ++ Target,
+    Builds = dependency(Config) ++ "/priv/builds/" ++ Target,
     ok = filelib:ensure_path(Builds),
     {0, _} = run("cp '~ts'/priv/*.so '~ts'", [test_shell:project(), Builds]),
-    {0, Says} = rebar3(no_compiler(Config), Config),
-    ok = file:del_dir_r(filename:dirname(Builds)),
+    {0, Says} = compiled(no_compiler(Config), Config),
     ?assertMatch({match, _}, re:run(Says, "dyntrace: no C compiler .*\n.*the prebuilt library in priv/builds/" ++ Target
                                     ++ " is used")),
     Built = ?config(folder, Config) ++ "/_build/default/checkouts/dyntrace",
