@@ -317,7 +317,7 @@ hex_package() ->
 
 %% Whether an application has a backend, its library, and the state of USDT.
 asked(Application) ->
-    Program = "{ok, _} = application:ensure_all_started(dyntrace), "
+    Program = "ok = logger:set_primary_config(level, none), {ok, _} = application:ensure_all_started(dyntrace), "
               "#{library := File, backends := #{usdt := Usdt}} = dyntrace:info(), "
               "io:format(\"~~0p.~~n\", [[dyntrace:available(), File, Usdt]]), halt().",
     {0, Says} = run("cd / && erl -noinput -pa '~ts/ebin' -eval '" ++ Program ++ "'", [Application]),
