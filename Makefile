@@ -15,9 +15,12 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 # For the babeltrace2 plugin. A build without these skips it.
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
+DEB_NEEDS   := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc dh dh_python3 dpkg-buildpackage lintian
+# Tarballs are built on Debian for x86-64; the libraries for arm64 come from Debian's archive.
+DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
 CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
                proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               groff musl-gcc
+               groff $(DEB_NEEDS) $(DIST_NEEDS) zsh
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
@@ -28,7 +31,7 @@ SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl p
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc,$(CHECK_NEEDS))
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc zsh dh dh_python3 lintian,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
                mypy pylint shellcheck node npm
@@ -47,7 +50,7 @@ all: ## build into _build/default/lib/dyntrace, without rebar3 (V=1: show the co
 # `dyntrace load` copies this build into containers with musl, such as Alpine's. Of the system's headers, it sees only
 # the USDT headers, which are the same for every C library.
 MUSL := $(CURDIR)/_build/musl
-MUSL_BUILD := $(CURDIR)/priv/builds/musl
+MUSL_BUILD := $(CURDIR)/priv/builds/$(shell uname -m)-musl
 musl: SDT = $(shell printf '\043include <sys/sdt.h>\n' | $(CC) -E -x c - | sed -n 's/^. 1 "\(.*sys\)\/sdt.h".*/\1/p')
 musl: deps-musl ## build the library for nodes with musl, without LTTng
 	@mkdir -p $(MUSL)/include/sys
@@ -149,12 +152,12 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
-# of the viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_, contributing_, native_ and packages_SUITE, the races of threads_SUITE,
+# the events of the viewer's model, and the attacks on the command.
 # Suites that read rendered recordings and manifests with JavaScript programs:
 READING_SUITES := flame kubernetes page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native packages threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))
 
 # With LANE, only the suites of that lane.
@@ -256,25 +259,45 @@ docs: all ## generate the files that repeat the catalogue or the rules of the fi
 PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 SHARE   := $(DESTDIR)$(PREFIX)/share
+UNITS   := $(DESTDIR)$(PREFIX)/lib/systemd/system
 PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv')
-# The builds of the library for `dyntrace load` that exist.
-LOADED   = $(shell cd priv && find . -path './dyntrace*.so' -o -path './builds/*.so')
+# The builds of the library for `dyntrace load` that exist, in a folder for each machine and C library: x86_64-gnu.
+BUILDS   = $(shell cd priv && find builds -name '*.so' 2>/dev/null)
+TARGET   = $(shell $(CC) -dumpmachine | sed 's/-.*-/-/')
 VERSION  = $(shell sed -n 's/.*{vsn, "\(.*\)"}.*/\1/p' src/dyntrace.app.src)
 install: ## install the command `dyntrace` with scripts, plugin, manual and completion (PREFIX=/usr/local DESTDIR=)
 	@$(MAKE) -C scripts
 	rm -rf $(SHIPPED)/python $(SHIPPED)/ebin $(SHIPPED)/builds
+	rm -f $(SHIPPED)/*.so
 	install -d $(SHIPPED)/bpftrace $(SHIPPED)/babeltrace2 $(SHIPPED)/ebin
 	install -m 644 src/dyntrace.app.src $(SHIPPED)
 	install -D priv/bin/dyntrace $(DESTDIR)$(PREFIX)/bin/dyntrace
 	install -m 644 priv/bpftrace/*.bt $(SHIPPED)/bpftrace
 	install -m 644 priv/babeltrace2/* $(SHIPPED)/babeltrace2
-	for file in $(PACKAGE) $(LOADED); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	for file in $(PACKAGE) $(BUILDS); do install -D -m 644 priv/$$file $(SHIPPED)/$$file || exit 1; done
+	for file in $(wildcard priv/*.so); do \
+	  install -D -m 644 $$file $(SHIPPED)/builds/$(TARGET)/$${file#priv/} || exit 1; done
 	$(call compiled,$(SHIPPED)/python)
 	for file in $(wildcard $(LIB)/ebin/*); do install -m 644 $$file $(SHIPPED)/ebin || exit 1; done
-	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(UNITS)
 	umask 022 && tools/from_parser priv/share/dyntrace.1.in > $(SHARE)/man/man1/dyntrace.1
 	sed -i '/^\.TH/s/ dyntrace / "dyntrace $(VERSION)" /' $(SHARE)/man/man1/dyntrace.1
 	umask 022 && tools/from_parser priv/share/dyntrace.bash.in > $(SHARE)/bash-completion/completions/dyntrace
+	umask 022 && tools/from_parser priv/share/dyntrace.zsh.in > $(SHARE)/zsh/site-functions/_dyntrace
+	umask 022 && sed 's|@PREFIX@|$(PREFIX)|' priv/share/dyntrace-recorder@.service.in > $(UNITS)/dyntrace-recorder@.service
+
+# Packages of this release, for Debian: the command, the library, the plugin.
+deb: deps-deb ## build the Debian packages into _build/deb, and check them with lintian
+	rm -rf _build/deb
+	tools/copy _build/deb/dyntrace
+	cd _build/deb/dyntrace && DEB_BUILD_OPTIONS='noautodbgsym $(DEB_BUILD_OPTIONS)' dpkg-buildpackage -b -us -uc
+	lintian --allow-root --fail-on error,warning _build/deb/*.changes
+
+dist: deps-dist ## build the tarballs for x86-64 and arm64 into _build/dist
+	tools/dist _build/dist
+
+hex: ## build the hex package into _build/hex
+	tools/hex_package _build/hex
 
 # The Python code with type hints: the host command, its tests and two tools. The rest is small scripts.
 COMMAND := priv/python/dyntrace_command
@@ -282,13 +305,15 @@ PYTHON  := $(COMMAND) priv/bin/dyntrace tools/imports tools/from_parser $(wildca
 
 # priv/bin/dyntrace is Python, but for its first lines.
 SHELL_SCRIPTS = $(shell grep -rlE --exclude-dir=_build --exclude-dir=deps '^\#!.*[/ ](ba)?sh$$' \
-                  .ci tools test examples) priv/share/dyntrace.bash.in
-JAVASCRIPT = $(shell find viewer test -name '*.js' -o -name '*.mjs' -o -name '*.css')
+                  .ci tools test examples debian) priv/share/dyntrace.bash.in
+JAVASCRIPT = $(shell find viewer test tools -name '*.js' -o -name '*.mjs' -o -name '*.css')
 
 lint: deps-lint deps-page all check-page ## run all linters and formatters: C, Python, shell, JavaScript, Erlang
 	tools/lines .
 	tools/links .
 	shellcheck $(SHELL_SCRIPTS)
+	node tools/validators/validate.mjs "$$(tools/npm tools/validators)" docs/kubernetes/Dockerfile \
+	  $(wildcard .github/*/*)
 	node "$$(tools/npm tools/prettier)"/prettier/bin/prettier.cjs --log-level=warn --check $(JAVASCRIPT)
 	clang-format --dry-run --Werror $$(find c_src viewer -name obj -prune -o -name '*.[ch]' -print)
 	tools/includes .
@@ -306,10 +331,10 @@ compile_commands.json: all ## write the compilation database of the C sources, f
 
 deps: ## install the packages that any target needs
 	tools/deps $(sort $(CHECK_NEEDS) $(BENCH_NEEDS) $(VM_NEEDS) $(MATRIX_NEEDS) $(ARM64_NEEDS) $(SYSTEMS_NEEDS) \
-	  $(LINT_NEEDS) $(MUSL_NEEDS))
+	  $(LINT_NEEDS) $(MUSL_NEEDS) $(DEB_NEEDS) $(DIST_NEEDS))
 
 deps-musl deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
-deps-lint: deps-%:
+deps-lint deps-deb deps-dist: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -322,5 +347,5 @@ clean: ## remove all build results
 .PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
         $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
         check-sessions check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs \
-        install lint bench bench-built clean deps deps-arm64 deps-demo deps-musl deps-page deps-check deps-fast \
-        deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix
+        install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-dist deps-demo deps-musl \
+        deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix

@@ -156,14 +156,15 @@ listeners() ->
 
 %% @doc Which backends are available, and why the others are not.
 %%
-%% `library' is the path that tracers attach to. If the file was replaced (rebuilt), this VM still has the old one
-%% mapped, and `usdt' is missing until the module is reloaded. `lttng_library' is the path of the library that provides
-%% the LTTng tracepoints of `org_erlang_dyntrace'. `lttng_providers' says whether each provider is available; a VM that
-%% was built with LTTng provides `org_erlang_otp' itself. `attach' is a bpftrace command line for root. Its paths are
-%% below `/proc/PID/root', so it also works outside the container of this VM, with the PID that the process has there.
-%% `following' is the tracing that the application has switched on, or `off' if the application does not run or does not
-%% follow consumers. `undecoded' counts, by probe, the trace events of a shape that this version cannot decode; the key
-%% `unknown' counts those of an unknown tag or without a term. It should be empty.
+%% `library' is the path that tracers attach to; a prebuilt library is in `priv/builds'. If the file was replaced
+%% (rebuilt), this VM still has the old one mapped, and `usdt' is missing until the module is reloaded. `lttng_library'
+%% is the path of the library that provides the LTTng tracepoints of `org_erlang_dyntrace'. `lttng_providers' says
+%% whether each provider is available; a VM that was built with LTTng provides `org_erlang_otp' itself. `attach' is a
+%% bpftrace command line for root. Its paths are below `/proc/PID/root', so it also works outside the container of this
+%% VM, with the PID that the process has there. `following' is the tracing that the application has switched on, or
+%% `off' if the application does not run or does not follow consumers. `undecoded' counts, by probe, the trace events of
+%% a shape that this version cannot decode; the key `unknown' counts those of an unknown tag or without a term. It
+%% should be empty.
 -spec info() -> info().
 info() ->
     #{backends := Backends} = NifInfo = ?MODULE:nif_info(),

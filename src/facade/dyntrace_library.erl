@@ -97,19 +97,34 @@ check_mapped(Path, Backends) ->
 -spec attach_command(file:filename()) -> string().
 attach_command(Path) ->
     Root = ["/proc/", os:getpid(), "/root"],
-    Script = filename:join([filename:dirname(Path), "bpftrace", "who_talks.bt"]),
+    Script = filename:join([priv_of(filename:dirname(Path)), "bpftrace", "who_talks.bt"]),
     lists:flatten(["bpftrace ", Root, Script, " ", Root, Path]).
+
+%% The priv folder of a library, which is in it, or in priv/builds/TARGET.
+priv_of(Folder) ->
+    Above = filename:dirname(Folder),
+    case filename:basename(Above) of
+        "builds" -> filename:dirname(Above);
+        _ -> Folder
+    end.
 
 %% -- The path of the file ------------------------------------------------------------------
 
 %% In the priv folder of the module that is first on the code path (it may be OTP's), or in that of the application.
-%% Not in that of the loaded module, which belongs to the old version during an upgrade.
+%% Not in that of the loaded module, which belongs to the old version during an upgrade. A library that was built there
+%% precedes the prebuilt one for this VM's machine and C library.
 path() ->
-    Files = [filename:join(Dir, "dyntrace.so") || Dir <- priv_dirs()],
+    Dirs = priv_dirs(),
+    Files = [filename:join(Dir, File) || Dir <- Dirs, File <- ["dyntrace.so", prebuilt()]],
     filename:absname(case [File || File <- Files, filelib:is_regular(File)] of
                          [File | _] -> File;
-                         [] -> lists:last(["dyntrace.so" | Files])
+                         [] -> lists:last(["dyntrace.so" | [filename:join(Dir, "dyntrace.so") || Dir <- Dirs]])
                      end).
+
+%% "x86_64-pc-linux-gnu" is the target x86_64-gnu, Alpine's VM has x86_64-musl.
+prebuilt() ->
+    Words = string:lexemes(erlang:system_info(system_architecture), "-"),
+    filename:join(["builds", hd(Words) ++ "-" ++ lists:last(Words), "dyntrace.so"]).
 
 %% The application's folder is last: if the library does not exist, the error names that folder.
 priv_dirs() ->

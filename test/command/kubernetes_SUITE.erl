@@ -23,14 +23,13 @@ init_per_group(schema, Config) ->
 
 end_per_group(_, _) -> ok.
 
-%% tools/deps knows each need that the Dockerfile names.
+%% The Dockerfile installs packages that debian/control describes.
 dockerfile(_) ->
-    Text = read("Dockerfile"),
-    {match, Calls} = re:run(Text, "(?:RUN|&&) tools/deps ([^&\\\\]+)", [global, {capture, all_but_first, list}]),
-    ?assertEqual(2, length(Calls)),
-    {ok, Table} = file:read_file(filename:join(test_shell:project(), "tools/deps")),
-    [?assertMatch({match, _}, re:run(Table, "^ +\\Q" ++ Need ++ "\\E +\\S+ +\\S+$", [multiline]))
-     || [Call] <- Calls, Need <- string:lexemes(Call, " \n")].
+    {match, Installed} = re:run(read("Dockerfile"), "/tmp/([a-z0-9-]+)_", [global, {capture, all_but_first, binary}]),
+    {ok, Control} = file:read_file(filename:join(test_shell:project(), "debian/control")),
+    {match, Described} = re:run(Control, "^Package: (.*)$", [global, multiline, {capture, all_but_first, binary}]),
+    ?assertEqual([[<<"dyntrace">>], [<<"babeltrace2-plugin-dyntrace">>]], Installed),
+    ?assertEqual([], Installed -- Described).
 
 files() ->
     [{collector, "collector.yaml"}, {debug_pod, "debug-pod.yaml"}, {application, "application.yaml"}].

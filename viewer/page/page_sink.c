@@ -51,14 +51,17 @@ struct page {
 /* The placeholder of the data. build.mjs does not replace it. */
 static const char place[] = "@DATA@";
 
+/* babeltrace2 may have loaded the plugin by a link in its own folder of plugins. */
 static char *beside_the_plugin(const char *name) {
-    char *folder, *path;
+    char *file, *folder, *path;
     Dl_info of;
 
     if (!dladdr(place, &of) || !of.dli_fname)
         return g_strdup(name);
-    folder = g_path_get_dirname(of.dli_fname);
+    file = realpath(of.dli_fname, NULL);
+    folder = g_path_get_dirname(file ? file : of.dli_fname);
     path = g_build_filename(folder, name, NULL);
+    free(file);
     g_free(folder);
     return path;
 }

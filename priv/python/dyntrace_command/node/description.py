@@ -88,7 +88,7 @@ class Description:
 
     def find_version(self) -> str:
         """Returns dyntrace's version from the application's description, else from the name of its folder."""
-        application = os.path.dirname(os.path.dirname(self.library or ""))
+        application = re.sub(r"/priv/(builds/[^/]+/)?[^/]*$", "", self.library or "")
         for name in ("ebin/dyntrace.app", "src/dyntrace.app.src"):
             with contextlib.suppress(OSError):
                 text = self.inside.read_text(os.path.join(application, name))

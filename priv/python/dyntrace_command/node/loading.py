@@ -166,9 +166,18 @@ def check_node(node: Node, build: Build, connection: Connection) -> None:
         raise Failure("load_old_nif", pid=node.pid, name=node.node, version=clean(version),
                       needed=shown_version(build.target.nif))
     where = connection.call("code", "where_is_file", "dyntrace_app.beam")
-    if where != "non_existing" or connection.call("code", "is_loaded", Atom("dyntrace_app")) != "false":
+    if where != "non_existing" and not is_only_installed(text(where), connection) \
+            or connection.call("code", "is_loaded", Atom("dyntrace_app")) != "false":
         key = "load_twice" if LOADED.match(text(where)) else "load_prepared"
         raise Failure(key, pid=node.pid, name=node.node)
+
+
+def is_only_installed(where: str, connection: Connection) -> bool:
+    """Returns whether the application is in OTP's own folder, as the package erlang-dyntrace installs it for all nodes,
+    and the node does not use it."""
+    installed = text(connection.call("code", "lib_dir"))
+    return where.startswith(f"{installed}/dyntrace-") and \
+        connection.call("application", "get_key", Atom(OURS), Atom("vsn")) == "undefined"
 
 
 def start(connection: Connection, names: List[str], folder: str) -> None:
