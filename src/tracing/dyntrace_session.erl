@@ -63,8 +63,12 @@ is_open(Session) ->
 snapshot(_Session, _Kind) ->
     ours.
 
+%% The flags of existing processes are set one by one, in slices: one call for all of them holds every scheduler, for
+%% 40 ms with 100,000 processes.
 processes(Session, Which, Clear, Set) ->
-    ok = switch(fun(On, Flags) -> apply(trace, process, [Session, Which, On, Flags]) end, Clear, Set),
+    _ = [ok = switch(fun(On, Flags) -> apply(trace, process, [Session, new, On, Flags]) end, Clear, Set)
+         || Which =/= existing],
+    _ = [ok = dyntrace_walk:all(fun(Pid) -> process(Session, {Pid, Clear, Set}) end) || Which =/= new],
     0.
 
 named(Session, Changes) ->
