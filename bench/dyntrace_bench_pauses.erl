@@ -29,7 +29,7 @@ pauses(#{folder := Folder}) ->
       [[Title, count(maps:get({Title, pause}, Ms))] || {Title, _} <- commands()]},
      Ms}.
 
-%% {Title, arguments: `pid' and `output' stand for the node and for a new folder}
+%% {Title, arguments, with the placeholders `pid' and `output' for a new folder}
 commands() ->
     [{"nothing", none},
      {"`top`", ["top", pid]},
@@ -71,7 +71,7 @@ started() ->
     _ = [spawn(fun() -> receive stop -> ok end end) || _ <- lists:seq(1, ?PROCESSES)],
     spawn(fun() -> tick(now_us(), 0) end).
 
-%% The longest time, in microseconds, since the last question.
+%% Returns the longest time after the previous request, in microseconds.
 tick(Before, Longest) ->
     Asking = receive {From, longest} -> From after ?TICK_MS -> none end,
     Now = now_us(),

@@ -98,9 +98,8 @@ static bool is_held(enum dt_group group, ERL_NIF_TERM state) {
 }
 
 static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    return within_budget(is_wanted_in(group, tag, state) && !is_held(group, state) &&
-                             may_call(group, state),
-                         state);
+    return within_budget(
+        is_wanted_in(group, tag, state) && !is_held(group, state) && may_call(group, state), state);
 }
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */
