@@ -32,9 +32,9 @@ pauses(#{folder := Folder}) ->
 %% {Title, arguments, with the placeholders `pid' and `output' for a new folder}
 commands() ->
     [{"nothing", none},
-     {"`top`", ["top", pid]},
-     {"`top --exact`", ["top", "--exact", pid]},
-     {"`profile`", ["profile", pid]},
+     {"`top`", ["top", pid, "--seconds", "600"]},
+     {"`top --exact`", ["top", "--exact", pid, "--seconds", "600"]},
+     {"`profile`", ["profile", pid, "--seconds", "600"]},
      {"`report`", ["report", pid, "-o", "-", "--seconds", "600"]},
      {"`record`", ["record", pid, "-o", output]},
      {"`record --snapshot`", ["record", "--snapshot", "--when", "crash", pid, "-o", output]},
