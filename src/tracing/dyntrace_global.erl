@@ -29,8 +29,7 @@
 %% See above. For a port the flag has its usual meaning.
 -define(ANCHOR, ports).
 
-%% Flags of this many processes are set in a millisecond. Of more, see anchor/1.
--define(FEW, 5000).
+%% See anchor/1.
 -define(ANCHORED_PER_MS, 50).
 
 %% How long to wait for processes to return their tracer.
@@ -104,7 +103,7 @@ clear_existing(Clear) ->
     trace(existing_processes, false, Clear).
 
 set_existing(Set) ->
-    _ = [ok = anchor(erlang:system_info(process_count)) || tracer_of(self()) =/= ours],
+    _ = [ok = anchor(erlang:system_info(process_count)) || dyntrace_walk:is_long(), tracer_of(self()) =/= ours],
     Before = erlang:system_info(process_count),
     Traced = trace(existing_processes, true, [?ANCHOR | Set]),
     max(0, min(Before, erlang:system_info(process_count)) - Traced).
@@ -112,8 +111,6 @@ set_existing(Set) ->
 %% The first flag of a process takes three times as long as others, because the VM allocates its tracer. So on a large
 %% node the untraced processes first get the anchor, one by one and in slices. A separate process sets it, because a
 %% running process reports its flags only when it next runs. Processes without the anchor are traced nevertheless.
-anchor(Count) when Count =< ?FEW ->
-    ok;
 anchor(Count) ->
     {Pid, Ref} = spawn_opt(?MODULE, anchor_all, [self()], [link, monitor, {priority, high}]),
     receive {'DOWN', Ref, process, Pid, _} -> ok

@@ -197,7 +197,7 @@ clear(Tracing = #tracing{handle = none}) ->
 clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions}) ->
     ok = dyntrace:set_active(false),
     ok = clear_system_tracer(),
-    ok = dyntrace:hold(dyntrace_trace_flags:groups(dyntrace_trace_flags:all(process))),
+    ok = hold(dyntrace_trace_flags:groups(dyntrace_trace_flags:all(process))),
     ok = Backend:clear(Handle, Functions),
     ok = dyntrace:hold([]),
     ok = dyntrace_settings:put(tracing, false),
@@ -279,7 +279,7 @@ set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, H
     %% would not be traced. A sensitive process makes no trace events.
     Sensitive = process_flag(sensitive, true),
     %% Until all processes have the flags, a message of one that has them may be received by one that has not.
-    ok = dyntrace:hold(dyntrace_trace_flags:groups(New) -- dyntrace_trace_flags:groups(known(Old))),
+    ok = hold(dyntrace_trace_flags:groups(New) -- dyntrace_trace_flags:groups(known(Old))),
     try
         Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
         ok = Backend:exclude(Handle, self()),
@@ -314,6 +314,10 @@ changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending =
     Results = Backend:named(Handle, Changes),
     Tracing#tracing{pending = [Change || {Change, unknown} <- Results],
                     untraced = Untraced + length([taken || {_, taken} <- Results])}.
+
+%% Only while flags are set or cleared in slices.
+hold(Groups) ->
+    dyntrace:hold([Group || dyntrace_walk:is_long(), Group <- Groups]).
 
 known(unknown) -> [];
 known(Old) -> Old.

@@ -4,14 +4,20 @@
 %% the last one. The callers of this module have a high priority, so without the pauses they would hold one scheduler.
 -module(dyntrace_walk).
 
--export([all/1, each/2, pause/0, pause/2]).
+-export([is_long/0, all/1, pause/0, pause/2]).
 
 %% A slice takes less than a millisecond, or a few if the CPUs are busy.
 -define(SLICE, 500).
 -define(PAUSE_MS, 1).
 
-%% In order.
--spec each(fun((Item) -> term()), [Item]) -> ok.
+%% Flags of fewer processes are set by one call in a few milliseconds at most.
+-define(MANY, 5000).
+
+%% Whether there are so many processes that they have to be visited in slices.
+-spec is_long() -> boolean().
+is_long() ->
+    erlang:system_info(process_count) > ?MANY.
+
 each(Visit, Items) ->
     _ = lists:foldl(fun(Item, N) ->
                             ok = pause(N, ?SLICE),
