@@ -217,7 +217,7 @@ GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/ta
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
 # set, the bench also measures OTP's own tracer, for at most two minutes.
-bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in five minutes (TABLES=latency)
+bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in ten minutes (TABLES=latency)
 	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
 	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
 	  echo "OTP's own tracer could not be measured" >&2)

@@ -1,6 +1,7 @@
 /*
  * The NIF library: loading, upgrading, the table of NIFs, and the functions for the facade.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "backends/backends.h"
@@ -87,16 +88,32 @@ static DT_NIF(set_active) {
     return atom_ok;
 }
 
+static bool is_in(ErlNifEnv *env, const char *name, ERL_NIF_TERM list) {
+    ERL_NIF_TERM head, atom = enif_make_atom(env, name);
+
+    while (enif_get_list_cell(env, list, &head, &list))
+        if (enif_is_identical(head, atom))
+            return true;
+    return false;
+}
+
+/* [Group] */
+static DT_NIF(hold) {
+    uint64_t groups = 0;
+
+    static_assert(DT_GROUPS <= 64, "a bit for each group");
+    for (int group = 0; group < DT_GROUPS; group++)
+        groups |= (uint64_t)is_in(env, dt_group_names[group], argv[0]) << group;
+    dt_gate_hold(groups);
+    return atom_ok;
+}
+
 /* all | [Name] */
 static DT_NIF(allow) {
-    for (int i = 0; i < DT_PROBES; i++) {
-        ERL_NIF_TERM list = argv[0], head, name = enif_make_atom(env, dt_probes[i].name);
-        bool allowed = enif_is_atom(env, list);
+    bool all = enif_is_atom(env, argv[0]);
 
-        while (!allowed && enif_get_list_cell(env, list, &head, &list))
-            allowed = enif_is_identical(head, name);
-        dt_gate_allow(i, allowed);
-    }
+    for (int i = 0; i < DT_PROBES; i++)
+        dt_gate_allow(i, all || is_in(env, dt_probes[i].name, argv[0]));
     return atom_ok;
 }
 
@@ -137,6 +154,7 @@ static ErlNifFunc functions[] = {
     {"skipped", 0, skipped, 0},
     {"claim", 0, claim, 0},
     {"set_active", 1, set_active, 0},
+    {"hold", 1, hold, 0},
     {"set_call_budget", 1, dt_calls_set_budget, 0},
     {"take_calls", 0, dt_calls_take, 0},
     {"set_file_functions", 1, dt_files_set, 0},

@@ -10,12 +10,19 @@ ERL_NIF_TERM dt_gate_claim(ErlNifEnv *env) {
 
     if (!enif_self(env, &self))
         return atom_undefined;
+    dt_gate_hold(0);
     before = atomic_exchange_explicit(&worker, self.pid, memory_order_relaxed);
     return before ? before : atom_undefined;
 }
 
 void dt_gate_activate(bool on) {
     atomic_store_explicit(&active, on, memory_order_relaxed);
+}
+
+_Atomic uint64_t dt_gate_held;
+
+void dt_gate_hold(uint64_t groups) {
+    atomic_store_explicit(&dt_gate_held, groups, memory_order_relaxed);
 }
 
 bool dt_gate_is_open(ErlNifEnv *env) {

@@ -26,6 +26,16 @@ ERL_NIF_TERM dt_gate_claim(ErlNifEnv *env);
 /* Sets whether the worker has set any tracing. */
 void dt_gate_activate(bool on);
 
+/* Holds the events of these groups, a bit each, and of no others: they are discarded while the
+   worker sets or clears their trace flags process by process. A new worker holds nothing. */
+void dt_gate_hold(uint64_t groups);
+
+extern _Atomic uint64_t dt_gate_held;
+
+static inline bool dt_gate_holds(unsigned group) {
+    return atomic_load_explicit(&dt_gate_held, memory_order_relaxed) >> group & 1;
+}
+
 /*
  * Whether the worker is active and alive. The VM requests it, as trace_status, whenever it
  * schedules a traced process. If not, the VM removes the tracer and all flags of that process, so

@@ -93,8 +93,13 @@ static bool may_call(enum dt_group group, ERL_NIF_TERM state) {
     return group != DT_GROUP_call || !dt_gate_is_for(state) || dt_calls_may_make();
 }
 
+static bool is_held(enum dt_group group, ERL_NIF_TERM state) {
+    return dt_gate_is_for(state) && dt_gate_holds(group);
+}
+
 static ERL_NIF_TERM answer(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    return within_budget(is_wanted_in(group, tag, state) && may_call(group, state), state);
+    return within_budget(
+        is_wanted_in(group, tag, state) && !is_held(group, state) && may_call(group, state), state);
 }
 
 /* -- 3. Route, decode, fire --------------------------------------------------------- */
@@ -195,7 +200,7 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
     }
     if (dt_noters[group])
         dt_noters[group](&traced);
-    if (dt_gate_is_for(traced.state) && !dt_gate_take())
+    if (is_held(group, traced.state) || (dt_gate_is_for(traced.state) && !dt_gate_take()))
         return atom_ok;
     if (group == DT_GROUP_call)
         fire_call(t, tag, &traced);

@@ -48,7 +48,7 @@
 %% NIFs that only the application calls. They are exported to keep the compiler from optimizing calls according to the
 %% results of their Erlang stubs.
 -define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
-                   allow/1, set_budget/1, skipped/0, claim/0, set_active/1, report/2, set_builtins/2,
+                   allow/1, set_budget/1, skipped/0, claim/0, set_active/1, hold/1, report/2, set_builtins/2,
                    set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
                    layout_candidates/0, layout_candidates_dirty/0, layout_word/1, open_files/0, kernel_file/1,
                    set_port/3, take_unknown_ports/0, count_ports/0,
@@ -529,6 +529,10 @@ claim() -> without_library(self()).
 %% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
+%% @private Discards the events of these groups of trace events, and of no others, until the next call. The groups of
+%% ports have names of their own.
+-spec hold(Groups :: [atom()]) -> ok.
+hold(_) -> without_library(ok).
 %% @private Sets the lists of BIFs and NIFs; all other functions count as Erlang code. Returns how many entries were
 %% left out because the library's table is full.
 -spec set_builtins(Bifs :: [mfa()], Nifs :: [mfa()]) -> LeftOut :: non_neg_integer().

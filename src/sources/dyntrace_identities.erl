@@ -431,14 +431,11 @@ until_asked(Asker) ->
 
 %% Addresses are contents, which `shape' hides.
 report_port(Port, N, Text) ->
-    ok = pause(N),
+    ok = dyntrace_walk:pause(N, ?BATCH),
     case dyntrace_port_asker:info(Port) of
         {Owner, Name, OsPid} -> ok = dyntrace:report(port_identity, {Port, Owner, shown(Port, Name, Text), OsPid});
         closed -> ok
     end.
-
-pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
-pause(_) -> ok.
 
 shown(_, Name, shape) -> Name;
 shown(Port, Name, full) -> dyntrace_port_asker:with_addresses(Port, Name).

@@ -26,7 +26,6 @@
 %% reading itself.
 -define(PART, 5000).
 -define(BATCH, 250).
--define(PAUSE_MS, 1).
 
 %% The minimum time between two samples, even if the interval is shorter.
 -define(LEAST_MS, 900).
@@ -117,15 +116,11 @@ read(Pids, Before) ->
 read([], _, _) ->
     [];
 read([Pid | Pids], N, Before) ->
-    ok = pause(N),
+    ok = dyntrace_walk:pause(N, ?BATCH),
     case process_info(Pid, ?READ) of
         undefined -> read(Pids, N + 1, Before);
         Info -> [{Pid, seen(Info, maps:get(Pid, Before, none))} | read(Pids, N + 1, Before)]
     end.
-
-%% Lets other processes of the scheduler run between batches.
-pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
-pause(_) -> ok.
 
 seen([{_, Queue}, {_, Heap}, {_, Reductions}, {_, Status}], Before) ->
     Seen = #seen{queue = Queue, heap = Heap, reductions = Reductions, status = Status},

@@ -21,13 +21,16 @@
 -export([processes/4, named/2, ports/4, functions/2, is_traced/2, exclude/2]).
 -export([messages/3, of_messages/3]).
 %% For spawn_opt/4.
--export([exit_tracer_of/1]).
+-export([exit_tracer_of/1, anchor_all/1]).
 
 %% Before OTP 27 the specs of erlang:trace_info/2 lack tracer modules.
 -dialyzer({no_match, [class/1, flags_for/1]}).
 
 %% See above. For a port the flag has its usual meaning.
 -define(ANCHOR, ports).
+
+%% See anchor/1.
+-define(ANCHORED_PER_MS, 50).
 
 %% How long to wait for processes to return their tracer.
 -define(ANSWER_MS, 50).
@@ -96,12 +99,33 @@ switch_existing(_, Clear, Set) ->
 
 clear_existing(Clear) ->
     _ = trace(existing_processes, true, [?ANCHOR, hd(Clear)]),
+    ok = dyntrace_walk:pause(),
     trace(existing_processes, false, Clear).
 
 set_existing(Set) ->
+    _ = [ok = anchor(erlang:system_info(process_count)) || dyntrace_walk:is_long(), tracer_of(self()) =/= ours],
     Before = erlang:system_info(process_count),
     Traced = trace(existing_processes, true, [?ANCHOR | Set]),
     max(0, min(Before, erlang:system_info(process_count)) - Traced).
+
+%% The first flag of a process takes three times as long as others, because the VM allocates its tracer. So on a large
+%% node the untraced processes first get the anchor, one by one and in slices. A separate process sets it, because a
+%% running process reports its flags only when it next runs. Processes without the anchor are traced nevertheless.
+anchor(Count) ->
+    {Pid, Ref} = spawn_opt(?MODULE, anchor_all, [self()], [link, monitor, {priority, high}]),
+    receive {'DOWN', Ref, process, Pid, _} -> ok
+    after Count div ?ANCHORED_PER_MS -> true = exit(Pid, kill), receive {'DOWN', Ref, process, Pid, _} -> ok end
+    end,
+    receive {'EXIT', Pid, _} -> ok end.
+
+-spec anchor_all(Worker :: pid()) -> ok.
+anchor_all(Worker) ->
+    _ = process_flag(sensitive, true),
+    dyntrace_walk:all(fun(Pid) -> [switch(Pid, [], [?ANCHOR]) || Pid =/= Worker, is_untraced(Pid)] end).
+
+%% erlang:trace/3 of a process that has another tracer logs an error.
+is_untraced(Pid) ->
+    process_info(Pid, trace) =:= {trace, 0}.
 
 %% New processes also have one tracer, but erlang:trace/3 replaces it and clears its flags without a check.
 switch_new(existing, _, _, _) ->

@@ -2,7 +2,7 @@
 %% catalogue.
 -module(dyntrace_trace_flags).
 
--export([none/0, table/1, for_enabled/2, all/1, tracer/0]).
+-export([none/0, table/1, for_enabled/2, all/1, groups/1, tracer/0]).
 
 -export_type([required/0, calls/0, table/0]).
 
@@ -31,6 +31,15 @@ tracer() ->
 -spec all(process | port) -> [atom()].
 all(process) -> [send, 'receive', procs, call, running, exiting, garbage_collection];
 all(port) -> [send, 'receive', ports, running_ports, exiting].
+
+%% The groups of the events of processes that these flags yield.
+-spec groups([atom()]) -> [atom()].
+groups(Flags) ->
+    lists:usort([group(Flag) || Flag <- Flags]).
+
+group(running) -> running_procs;
+group(exiting) -> running_procs;
+group(Flag) -> Flag.
 
 %% The requirements of each allowed probe. The table is made once per configuration, because the catalogue is constant.
 -spec table(all | [atom()]) -> table().

@@ -93,8 +93,8 @@
 
 %% The modules that are called while something is traced. They are loaded before, because the code server is slow to
 %% reply on a busy node.
--define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_trace_pattern, dyntrace_match_spec,
-                 dyntrace_gc_flag]).
+-define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_walk, dyntrace_trace_pattern,
+                 dyntrace_match_spec, dyntrace_gc_flag]).
 
 %% Also loads the modules that tracing calls.
 -spec new() -> tracing().
@@ -197,7 +197,9 @@ clear(Tracing = #tracing{handle = none}) ->
 clear(#tracing{backend = Backend, handle = {open, Handle}, functions = Functions}) ->
     ok = dyntrace:set_active(false),
     ok = clear_system_tracer(),
+    ok = hold(dyntrace_trace_flags:groups(dyntrace_trace_flags:all(process))),
     ok = Backend:clear(Handle, Functions),
+    ok = dyntrace:hold([]),
     ok = dyntrace_settings:put(tracing, false),
     (new(Backend))#tracing{handle = {open, Handle}}.
 
@@ -276,11 +278,14 @@ set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, H
     %% The worker has the flags of all processes until it clears its own. It runs meanwhile, and the end of that run
     %% would not be traced. A sensitive process makes no trace events.
     Sensitive = process_flag(sensitive, true),
+    %% Until all processes have the flags, a message of one that has them may be received by one that has not.
+    ok = hold(dyntrace_trace_flags:groups(New) -- dyntrace_trace_flags:groups(known(Old))),
     try
         Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),
         ok = Backend:exclude(Handle, self()),
         Tracing#tracing{untraced = Untraced}
     after
+        dyntrace:hold([]),
         process_flag(sensitive, Sensitive)
     end;
 set(ports, _, _, Tracing, #{ports := none}) ->
@@ -309,6 +314,13 @@ changed(Tracing = #tracing{backend = Backend, handle = {open, Handle}, pending =
     Results = Backend:named(Handle, Changes),
     Tracing#tracing{pending = [Change || {Change, unknown} <- Results],
                     untraced = Untraced + length([taken || {_, taken} <- Results])}.
+
+%% Only while flags are set or cleared in slices.
+hold(Groups) ->
+    dyntrace:hold([Group || dyntrace_walk:is_long(), Group <- Groups]).
+
+known(unknown) -> [];
+known(Old) -> Old.
 
 to_clear(Kind, unknown, New) -> dyntrace_trace_flags:all(Kind) -- New;
 to_clear(_, Old, New) -> Old -- New.

@@ -14,8 +14,8 @@ suite() ->
 all() ->
     [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
      flags_cleared_by_another_tool, system_tracer_of_another_tool, system_tracer_cleared, half_set,
-     no_word_about_other_tracers, busy_processes, idle_processes, budget_beside_idle_processes, worker_killed_for_good,
-     supervisor_killed, text_holds_on, bad_options]
+     no_word_about_other_tracers, busy_processes, idle_processes, many_processes,
+     worker_killed_among_many, budget_beside_idle_processes, worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
                                                       collections_of_processes_to_come, checked_late, handle_held,
@@ -270,6 +270,74 @@ off_and_on() ->
     {On, ok} = timer:tc(fun() -> dyntrace:follow(#{}) end),
     [send] = test_autotracer:flags(new) -- [procs],
     {On, Off}.
+
+%% Flags of many processes are set in slices. Processes that are spawned meanwhile have them, too.
+many_processes(Config) ->
+    start(Config),
+    Many = call(Config, fun many/0),
+    Theirs = call(Config, fun() ->
+                                  Tracer = spawn(fun test_autotracer:sink/0),
+                                  Pids = [spawn(fun test_autotracer:answer/0) || _ <- lists:seq(1, 100)],
+                                  [1 = erlang:trace(Pid, true, ['receive', {tracer, Tracer}]) || Pid <- Pids],
+                                  Pids
+                          end),
+    Spawner = call(Config, fun() -> spawn(fun() -> spawn_more([]) end) end),
+    Consumer = attach([message_send], Config),
+    until_traced(Config),
+    More = call(Config, fun() -> Spawner ! {self(), stop}, receive {Spawner, Pids} -> Pids end end),
+    ?assertEqual([[send]], all_flags(Many ++ More, Config)),
+    ?assertEqual([['receive' | [send || test_trace:has_sessions()]]], all_flags(Theirs, Config)),
+    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
+    Pids = [hd(Many), lists:last(Many), hd(More), lists:last(More)],
+    [test_autotracer:answer_of(Pid, Config) || Pid <- Pids],
+    Froms = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- Pids],
+    Is = fun({message_send, #{from := From, message := Message}}) ->
+                 From =:= lists:last(Froms) andalso Message =:= <<"answer">>
+         end,
+    test_bpftrace:await(Consumer, Is),
+    Answers = [From || {message_send, #{from := From, message := <<"answer">>}} <- test_bpftrace:stop(Consumer),
+                       lists:member(From, Froms)],
+    ?assertEqual(lists:sort(Froms), lists:sort(Answers)),
+    test_autotracer:until_untraced(Config),
+    ?assertEqual([[]], all_flags(Many ++ More, Config)),
+    ?assertEqual([['receive']], all_flags(Theirs, Config)).
+
+many() ->
+    [spawn(fun test_autotracer:answer/0) || _ <- lists:seq(1, 20000)].
+
+spawn_more(Pids) ->
+    receive {From, stop} -> From ! {self(), Pids}
+    after 1 -> spawn_more([spawn(fun test_autotracer:answer/0) | Pids])
+    end.
+
+%% Without duplicates.
+all_flags(Pids, Config) ->
+    call(Config, fun() -> lists:usort([lists:sort(test_autotracer:flags(Pid)) || Pid <- Pids]) end).
+
+%% The worker is killed while it sets the flags.
+worker_killed_among_many(Config) ->
+    start([{follow, false}], Config),
+    Many = call(Config, fun many/0),
+    Consumer = attach([message_send], Config),
+    call(Config, fun() ->
+                         process_flag(priority, max),
+                         {_, Ref} = spawn_monitor(fun() -> dyntrace:follow(#{}) end),
+                         ok = until_set(hd(Many)),
+                         kill(dyntrace_autotracer),
+                         receive {'DOWN', Ref, process, _, _} -> ok end
+                 end),
+    test_autotracer:until_worker_after(undefined, Config),
+    ok = call(Config, fun dyntrace:unfollow/0),
+    ?assertEqual([[]], all_flags(Many, Config)),
+    ok = call(Config, fun() -> dyntrace:follow(#{}) end),
+    ?assertEqual([[send]], all_flags(Many, Config)),
+    detach(Consumer, Config).
+
+until_set(Pid) ->
+    case process_info(Pid, trace) of
+        {trace, 0} -> until_set(Pid);
+        {trace, _} -> ok
+    end.
 
 %% A pause sends no signal to processes: hibernating processes stay asleep.
 budget_beside_idle_processes(Config) ->

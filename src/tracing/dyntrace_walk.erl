@@ -1,0 +1,47 @@
+%% @private Visits many processes or ports in slices, with a pause after each slice.
+%%
+%% A call of the VM for all processes, such as erlang:trace(existing, ...), holds every scheduler until it has visited
+%% the last one. The callers of this module have a high priority, so without the pauses they would hold one scheduler.
+-module(dyntrace_walk).
+
+-export([is_long/0, all/1, pause/0, pause/2]).
+
+%% A slice takes less than a millisecond, or a few if the CPUs are busy.
+-define(SLICE, 500).
+-define(PAUSE_MS, 1).
+
+%% Flags of fewer processes are set by one call in a few milliseconds at most.
+-define(MANY, 5000).
+
+%% Whether there are so many processes that they have to be visited in slices.
+-spec is_long() -> boolean().
+is_long() ->
+    erlang:system_info(process_count) > ?MANY.
+
+each(Visit, Items) ->
+    _ = lists:foldl(fun(Item, N) ->
+                            ok = pause(N, ?SLICE),
+                            _ = Visit(Item),
+                            N + 1
+                    end, 1, Items),
+    ok.
+
+%% Visits every process except the caller, also those that were being created when the walk began. The list of all
+%% processes is garbage afterwards.
+-spec all(fun((pid()) -> term())) -> ok.
+all(Visit) ->
+    Processes = lists:usort(processes()),
+    ok = each(Visit, ordsets:del_element(self(), Processes)),
+    ok = each(Visit, ordsets:subtract(lists:usort(processes()), ordsets:add_element(self(), Processes))),
+    _ = [erlang:garbage_collect() || length(Processes) > ?SLICE],
+    ok.
+
+%% Called before the Nth item; pauses after each slice.
+-spec pause(N :: pos_integer(), Slice :: pos_integer()) -> ok.
+pause(N, Slice) when N rem Slice =:= 0 -> pause();
+pause(_, _) -> ok.
+
+%% Lets other processes of the scheduler run.
+-spec pause() -> ok.
+pause() ->
+    receive after ?PAUSE_MS -> ok end.
