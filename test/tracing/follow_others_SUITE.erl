@@ -14,8 +14,8 @@ suite() ->
 all() ->
     [set_once, filters_set_once, names_set_once, unknown_functions_set_once, nothing_is_computed_anew,
      flags_cleared_by_another_tool, system_tracer_of_another_tool, system_tracer_cleared, half_set,
-     no_word_about_other_tracers, busy_processes, idle_processes, many_processes,
-     worker_killed_among_many, budget_beside_idle_processes, worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
+     no_word_about_other_tracers, busy_processes, idle_processes, many_processes, worker_killed_among_many,
+     budget_beside_idle_processes, worker_killed_for_good, supervisor_killed, text_holds_on, bad_options]
         ++ [named_processes_that_do_not_answer || not test_trace:has_sessions()]
         ++ [Case || test_trace:has_sessions(), Case <- [collections_of_another_session, collections_of_one_process,
                                                       collections_of_processes_to_come, checked_late, handle_held,
