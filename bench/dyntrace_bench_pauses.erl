@@ -22,9 +22,8 @@ pauses(#{folder := Folder}) ->
          end,
     {{"Pauses of a large node",
       io_lib:format("~s idle processes, and one that ticks every ~b ms: the longest time between two of its ticks, "
-                    "from "
-                    "the start of a command until nothing is traced, in ms. Medians of ~b rounds, alternating with the "
-                    "other rows. `nothing` shows what other programs on the machine contribute.",
+                    "from the start of a command until nothing is traced, in ms. Medians of ~b rounds, alternating "
+                    "with the other rows. `nothing` shows what other programs on the machine contribute.",
                     [count(?PROCESSES), ?TICK_MS, ?ROUNDS]),
       ["command", "longest pause, ms"],
       [[Title, count(maps:get({Title, pause}, Ms))] || {Title, _} <- commands()]},
