@@ -91,14 +91,18 @@ class Container(FileSystem):
                                      "".join(parts[5:])))
         return found
 
+    def task_names(self) -> List[str]:
+        """Returns the numbers of its threads."""
+        with closing(self.open_proc("task")) as folder:
+            return os.listdir(folder)
+
     def blocked_dirty_io(self) -> List[str]:
         """Returns the kernel functions in which its dirty I/O schedulers wait, if all of them are blocked; nothing if
         one is idle or runs. An idle one waits for a futex."""
         found = []
-        with closing(self.open_proc("task")) as folder:
-            for name in os.listdir(folder)[:THREADS_MOST]:
-                if DIRTY_IO.fullmatch(self.text(f"task/{name}/comm").strip()):
-                    found.append(self.text(f"task/{name}/wchan").strip())
+        for name in self.task_names()[:THREADS_MOST]:
+            if DIRTY_IO.fullmatch(self.text(f"task/{name}/comm").strip()):
+                found.append(self.text(f"task/{name}/wchan").strip())
         return found if all(re.fullmatch(r"(?!.*futex)[a-z_]\w*", where) for where in found) else []
 
     # Its sockets
