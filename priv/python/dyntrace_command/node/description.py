@@ -22,7 +22,7 @@ LOADED_NAME = r"dyntrace-load-(\d{1,9})-(\d{1,19})-[0-9a-f]{8}"
 LOADED = re.compile(rf"({'|'.join(PARENTS)})/({LOADED_NAME})/dyntrace-[\w.+-]{{1,40}}/(?:ebin|priv)/[\w.]+")
 LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
 # Options of the emulator whose values are used.
-OPTIONS = ("root", "bindir", "name", "sname", "boot", "JPperf", "JPperfdirectory")
+OPTIONS = ("root", "bindir", "name", "sname", "boot")
 # How many subfolders of `releases` are searched.
 RELEASES = 20
 # Characters of a value; no path is longer.

@@ -8,6 +8,7 @@ same rule. The last word of each stack is the same address, `normal_exit`.
 Reading ends after a number of processes, words and seconds. The answer has at most a number of groups and frames.
 """
 import contextlib
+import itertools
 import re
 import struct
 import time
@@ -15,14 +16,16 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.node.container import Container
-from dyntrace_command.node.jit_code import JitCode, Location, spelled
+from dyntrace_command.node.jit_code import JitCode, Location
 from dyntrace_command.node.vm_memory import VmMemory
 from dyntrace_command.node.vm_structures import (DIRTY, FREE, KINDS, PID_TAG, Scheduler, VmStructures, is_running,
                                                   status_of)
 
 # Bounds: words of a stack; seconds; attempts to read a stack while it changes; groups and frames of a stack in the
 # answer; names and pids of a group.
-WORDS_MOST, SECONDS_MOST, ATTEMPTS, GROUPS_MOST, FRAMES_MOST, NAMES_MOST = 1 << 14, 20.0, 3, 1000, 500, 5
+WORDS_MOST, SECONDS_MOST, ATTEMPTS, GROUPS_MOST, FRAMES_MOST, NAMES_MOST = 1 << 14, 20.0, 3, 1000, 400, 5
+# Words at the bottom of a stack with more than WORDS_MOST.
+OUTER_WORDS = 1 << 10
 # Distinct stacks that are kept. Another one counts only as a process.
 STACKS_MOST = 200000
 # Seconds for which a scheduler has to stay at the same place in C code to count as staying there: a process that runs
@@ -35,7 +38,7 @@ NIF_FRAGMENTS = re.compile(r"call_nif\w*|dispatch_nif\w*")
 RUN = "erts_beamasm:run_process"
 # The empty list.
 NIL = 0x3b
-UNKNOWN = Location("unknown", "[unknown code]")
+UNKNOWN, GAP = Location("unknown", "[unknown code]"), Location("gap", "...")
 
 
 class Stack(NamedTuple):
@@ -70,7 +73,7 @@ class Snapshot:
         self.low, self.high = self.code.bounds()
         self.words = struct.Struct(f"<{self.layout.bytes() // 8}Q")
         self.until = time.monotonic() + SECONDS_MOST
-        self.inconsistent = self.unread = self.processes = 0
+        self.running = self.inconsistent = self.unread = self.processes = 0
         # The shared code at which processes continue, empty for a function.
         self.resumed: Dict[int, str] = {0: ""}
         self.locations: Dict[Tuple[str, str, int], int] = {}
@@ -86,7 +89,7 @@ class Snapshot:
         answer = {"schedulers": [] if self.wanted else schedulers,
                   "groups": [self.group_as_json(key, group) for key, group in listed[:GROUPS_MOST]],
                   "more_groups": max(0, len(listed) - GROUPS_MOST), "processes": self.processes,
-                  "inconsistent": self.inconsistent, "unread": self.unread}
+                  "running": self.running, "inconsistent": self.inconsistent, "unread": self.unread}
         answer["frames"] = list(self.locations)
         return answer
 
@@ -103,7 +106,8 @@ class Snapshot:
             if process is None or not self.is_wanted(process):
                 continue
             self.processes += 1
-            self.inconsistent += not process.is_consistent
+            self.running += process.status == "running"
+            self.inconsistent += not process.is_consistent and process.status != "running"
             self.add(found, process)
         return found
 
@@ -141,17 +145,17 @@ class Snapshot:
                 continue
             is_same = self.identity(words) == self.identity(again)
             if is_same or is_running(state) or attempt == ATTEMPTS - 1:
-                return self.captured(words, state, stack, is_same and stack.is_whole)
+                return self.captured(address, words, state, stack, is_same and stack.is_whole)
         self.unread += 1
         return None
 
-    def captured(self, words: Tuple[int, ...], state: int, stack: Stack, is_same: bool) -> Captured:
+    def captured(self, address: int, words: Tuple[int, ...], state: int, stack: Stack, is_same: bool) -> Captured:
         """Returns a process by its words."""
         name, registered = 0, words[self.layout.registered // 8]
         if registered:
             with contextlib.suppress(ValueError):
                 found = self.memory.words(registered, 5)
-                name = found[4] if found[2] else 0
+                name = found[4] if found[2] == address else 0
         lengths = [words[at // 8] for at in self.layout.lengths]
         queue = sum(lengths) if all(length < 1 << 40 for length in lengths) else 0
         return Captured(words[0], name, status_of(state), is_same and not is_running(state), queue,
@@ -161,7 +165,7 @@ class Snapshot:
         """Returns the function that a process calls on a dirty scheduler, or the one with which it will begin, as a new
         or a hibernating process does."""
         if state & DIRTY:
-            return self.function(words[self.layout.current // 8])
+            return self.structures.function_at(words[self.layout.current // 8])
         if stack.resume not in self.resumed:
             where = self.code.locate(stack.resume) if stack.resume else None
             self.resumed[stack.resume] = where.name if where and where.kind == "fragment" or begins(where) else ""
@@ -169,8 +173,8 @@ class Snapshot:
         if name.startswith(RUN):
             with contextlib.suppress(ValueError):
                 module, function, arguments = self.memory.words(words[self.layout.arguments // 8], 3)
-                return self.function_named(module, function, self.length(arguments))
-        return self.function(words[self.layout.current // 8]) if name else ""
+                return self.structures.function(module, function, self.length(arguments))
+        return self.structures.function_at(words[self.layout.current // 8]) if name else ""
 
     def length(self, term: int) -> int:
         """Returns the length of a list of arguments; raises ValueError if it is none."""
@@ -195,25 +199,23 @@ class Snapshot:
             raise ValueError("a stack is not in its heap")
         size = (hend - stop) // 8
         found = self.memory.words(stop, min(size, WORDS_MOST))
+        if size > WORDS_MOST:
+            found += (self.low, *self.memory.words(hend - 8 * OUTER_WORDS, OUTER_WORDS))
         low, high = self.low, self.high
         returns = tuple([word for word in found if low <= word < high and not word & 3])
-        bottom = found[-1] if size <= WORDS_MOST else self.memory.words(hend - 8, 1)[0]
-        if returns and returns[-1] == self.code.normal_exit:
-            returns = returns[:-1]
+        is_whole = found[-1] == self.code.normal_exit
         resume = 0 if runs else words[self.layout.resume // 8]
-        return Stack(resume if low <= resume < high else 0, returns, bottom == self.code.normal_exit)
+        return Stack(resume if low <= resume < high else 0, returns[:-1] if is_whole else returns, is_whole)
 
     def group_as_json(self, key: Any, group: Dict[str, Any]) -> Dict[str, Any]:
         """Returns a group with its frames."""
         if key is None:
-            return {**group, "status": "?", "consistent": False, "frames": [], "cut": 0}
+            return {**group, "status": "?", "consistent": False, "frames": []}
         status, is_consistent, function, stack = key
-        frames = self.frames(stack, function)
-        return {**group, "status": status, "consistent": is_consistent, "frames": frames[:FRAMES_MOST],
-                "cut": max(0, len(frames) - FRAMES_MOST)}
+        return {**group, "status": status, "consistent": is_consistent, "frames": self.frames(stack, function)}
 
-    def frames(self, stack: Stack, function: str) -> List[int]:
-        """Returns the numbers of a stack's frames, the innermost first."""
+    def frames(self, stack: Stack, function: str) -> List[List[int]]:
+        """Returns the frames of a stack, the innermost first: the number of each, and how often it is repeated."""
         found = []
         if function:
             found.append(Location("erlang", function))
@@ -221,20 +223,11 @@ class Snapshot:
             where = self.code.locate(stack.resume)
             if where is None or where.kind == "erlang" and not begins(where):
                 found.append(where or UNKNOWN)
-        found += [self.code.locate(address - 1) or UNKNOWN for address in stack.returns[:FRAMES_MOST]]
-        return [self.number(location) for location in found if location.kind != "fragment"] \
-            + [self.number(UNKNOWN)] * max(0, len(stack.returns) - FRAMES_MOST)
-
-    def function(self, address: int) -> str:
-        """Returns the function that the VM names at this address: a module, a function and an arity."""
-        with contextlib.suppress(ValueError):
-            return self.function_named(*self.memory.words(address, 3)) if address else ""
-        return ""
-
-    def function_named(self, module: int, function: int, arity: int) -> str:
-        """Returns a function by the words of its name; an empty text if they are invalid."""
-        names = self.structures.atom(module), self.structures.atom(function)
-        return spelled(f"{':'.join(names)}/{arity}") if arity < 256 and "?" not in names else ""
+        found += [GAP if address == self.low else self.code.locate(address - 1) or UNKNOWN for address in stack.returns]
+        runs = [[where, len(list(same))] for where, same in itertools.groupby(found) if where.kind != "fragment"]
+        if len(runs) > FRAMES_MOST:
+            runs[FRAMES_MOST // 2:-(FRAMES_MOST // 2)] = [[GAP, 1]]
+        return [[self.number(where), times] for where, times in runs]
 
     def number(self, location: Location) -> int:
         """Returns the number of a frame in the answer."""
@@ -268,10 +261,10 @@ class Snapshot:
         if process is None:
             return found
         stays = bool(place) and now.process == before.process and self.place(now) == place
-        frames = self.frames(process.stack._replace(resume=0), self.native_call(now, place) if stays else "")
+        call = self.native_call(now, place) if stays else ""
         return {**found, "process": self.structures.pid(process.pid), "stays": stays,
                 "name": self.structures.atom(process.name) if process.name else None, "queue_of_process": process.queue,
-                "seconds": round(seconds, 3), "frames": frames[:FRAMES_MOST], "cut": max(0, len(frames) - FRAMES_MOST)}
+                "seconds": round(seconds, 3), "frames": self.frames(process.stack._replace(resume=0), call)}
 
     def native_call(self, scheduler: Scheduler, place: Tuple[int, ...]) -> str:
         """Returns the NIF that a scheduler runs; an empty text if it runs none."""
@@ -280,7 +273,7 @@ class Snapshot:
             if where is None or where.kind != "fragment" or not NIF_FRAGMENTS.fullmatch(where.name):
                 return ""
         with contextlib.suppress(ValueError):
-            return self.function(*self.memory.words(scheduler.process + self.layout.current, 1))
+            return self.structures.function_at(*self.memory.words(scheduler.process + self.layout.current, 1))
         return ""
 
     def thread(self, tid: int) -> Dict[str, Any]:

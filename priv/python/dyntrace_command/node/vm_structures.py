@@ -12,10 +12,11 @@ and a structure that is not found, or found twice, counts as unknown. The offset
 """
 import re
 import struct
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.node.container import THREADS_MOST, Container
+from dyntrace_command.node.jit_code import spelled
 from dyntrace_command.node.vm_memory import VmMemory, data_of
 
 # Bounds: processes; characters of an atom, and atoms that are read; schedulers of a kind, and bytes between two of them.
@@ -25,12 +26,15 @@ SLOTS_AT_ONCE, CHECKED, VALID = 1 << 15, 64, 0.9
 
 # The lowest four bits of a local pid, the lowest six of an atom.
 PID_TAG, ATOM_TAG = 0x3, 0xb
+# Words of an export entry, in which its name is.
+EXPORT_WORDS = 16
 # Names of the first two atoms.
 FIRST_ATOMS = ("false", "true")
 
-# In a scheduler: the thread; its type, its number of each kind, and the process that it runs; its run queue. The table
+# In a scheduler: the thread; how it sleeps; its type, its number of each kind, the process and the port
+# that it runs; its run queue. The table
 # has, by the place of the scheduler in its run queue, the places of the queue's number and length.
-THREAD_AT, CURRENT_AT, TYPE_AT, RUN_QUEUE_AT, SCHEDULER_WORDS = 32, 168, 176, 232, 30
+THREAD_AT, SLEEP_AT, CURRENT_AT, TYPE_AT, PORT_AT, RUN_QUEUE_AT, SCHEDULER_WORDS = 32, 160, 168, 176, 224, 232, 30
 RUN_QUEUES = {144: (0, 212), 224: (168, 164)}
 RUN_QUEUE_SIZE = 232
 # In glibc's structure of a thread: itself, twice, and the number of the thread.
@@ -82,21 +86,34 @@ class Scheduler(NamedTuple):
     process: int
     queue: int
     address: int
+    thread: int
 
 
 class VmStructures:
     """The structures of a VM, found in its memory."""
 
-    def __init__(self, memory: VmMemory, normal_exit: int) -> None:
+    def __init__(self, memory: VmMemory, normal_exit: int, known: Optional[List[Any]] = None) -> None:
+        """Finds the structures; `known` has the value of `places` for this VM, which saves the search."""
         self.memory, self.normal_exit = memory, normal_exit
-        self.slots, self.slot_count = 0, 0
-        self.segments, self.atom_count = 0, 0
+        self.slots = self.slot_count = self.segments = self.atom_count = 0
         self.arrays: List[int] = []
         self.atoms: Dict[int, str] = {}
-        self.tids = threads(memory.inside)
+        self.tids: Dict[int, int] = {}
+        self.layout = PROCESS_LAYOUTS[0]
+        # Whether the texts of atoms are binaries, as they are since OTP 28.
+        self.is_boxed = False
+        if known:
+            self.slots, self.slot_count, self.segments, self.atom_count, self.is_boxed, layout = known
+            self.layout = PROCESS_LAYOUTS[layout]
+        else:
+            self.search()
+
+    def search(self) -> None:
+        """Finds the structures in the VM's data; raises ValueError without those of processes."""
+        self.tids = threads(self.memory.inside)
         tables, atoms = [], []
-        for part in data_of(memory.mapped):
-            words = memory.words(part.start, (part.end - part.start) // 8)
+        for part in data_of(self.memory.mapped):
+            words = self.memory.words(part.start, (part.end - part.start) // 8)
             tables += list(self.process_tables(words))
             atoms += list(self.atom_tables(words))
             self.arrays += self.scheduler_arrays(words)
@@ -106,6 +123,11 @@ class VmStructures:
         if len(atoms) == 1:
             self.segments, self.atom_count = atoms[0]
         self.layout = self.find_layout()
+
+    def places(self) -> List[Any]:
+        """Returns where the structures are, as a JSON value."""
+        return [self.slots, self.slot_count, self.segments, self.atom_count, self.is_boxed,
+                PROCESS_LAYOUTS.index(self.layout)]
 
     # Processes
 
@@ -148,6 +170,42 @@ class VmStructures:
         except ValueError:
             return False
 
+    def process_of(self, word: int) -> int:
+        """Returns the address of the process with the pid that this word encodes; raises ValueError if it has ended."""
+        index = word >> 32 if self.layout.number_bits < 28 else word >> 4
+        address, = self.memory.words(self.slots + 8 * (index & self.slot_count - 1), 1)
+        if self.memory.words(address, 1)[0] != word:
+            raise ValueError("the process has ended")
+        return address
+
+    def name_of(self, address: int) -> str:
+        """Returns the registered name of the process at an address; an empty text if it has none."""
+        registered, = self.memory.words(address + self.layout.registered, 1)
+        found = self.memory.words(registered, 5) if registered else (0,) * 5
+        return self.atom(found[4]) if found[2] == address else ""
+
+    def function_at(self, address: int) -> str:
+        """Returns the function that the VM names at an address: a module, a function and an arity. Returns an empty
+        text if it names none."""
+        try:
+            return self.function(*self.memory.words(address, 3)) if address else ""
+        except ValueError:
+            return ""
+
+    def function(self, module: int, function: int, arity: int) -> str:
+        """Returns a function by the words of its name; an empty text if they are invalid."""
+        names = self.atom(module), self.atom(function)
+        return spelled(f"{':'.join(names)}/{arity}") if arity < 256 and "?" not in names else ""
+
+    def exported(self, address: int) -> str:
+        """Returns the function of an export entry, which has its name after some other words."""
+        try:
+            words = self.memory.words(address, EXPORT_WORDS)
+        except ValueError:
+            return ""
+        return next((self.function(*words[at:at + 3]) for at in range(3, EXPORT_WORDS - 2)
+                     if words[at] & 63 == words[at + 1] & 63 == ATOM_TAG and words[at + 2] < 256), "")
+
     def pid(self, word: int) -> str:
         """Returns the pid that this word encodes."""
         data, bits = word >> 4, self.layout.number_bits
@@ -181,13 +239,10 @@ class VmStructures:
         if own != index or not 0 <= length <= ATOM_MOST:
             raise ValueError("an atom is invalid")
         if index >= 2 and self.is_boxed or name & 3 == 2 and self.boxed_size(name) == length:
-            # Since OTP 28, a binary: a header, and the size in bits.
+            # A header, and the size in bits.
             self.is_boxed = True
             name += 14
         return self.memory.read(name, length).decode("utf-8", "replace") if length else ""
-
-    # Whether the texts of atoms are binaries.
-    is_boxed = False
 
     def boxed_size(self, term: int) -> int:
         """Returns the size of a binary in bytes; -1 if this is none."""
@@ -269,7 +324,7 @@ class VmStructures:
         kind, number, tid = self.identify(address)
         words = self.memory.words(address, SCHEDULER_WORDS)
         return Scheduler(kind, number, tid, words[CURRENT_AT // 8], self.queue_length(words[RUN_QUEUE_AT // 8], kind,
-                                                                                      number), address)
+                                                                                      number), address, words[THREAD_AT // 8])
 
     def queue_length(self, queue: int, kind: int, number: int) -> int:
         """Returns the length of a run queue; -1 if it is not a valid one."""

@@ -1,0 +1,24 @@
+"""The bpftrace program that samples the threads of a VM with their Erlang stacks, from the VM's own memory."""
+from typing import Dict, Optional, Tuple
+
+from dyntrace_command.host.tools import tool, tool_version
+from dyntrace_command.node.code import Vm
+from dyntrace_command.node.vm_structures import CURRENT_AT, PORT_AT, PROCESS_LAYOUTS, SLEEP_AT, TYPE_AT
+
+# bpftrace has a stack mode without symbol lookup from this version on.
+RAW_SINCE = (0, 21)
+# Words of a stack that a sample reads, and how many of them are the innermost ones; C frames that bpftrace keeps.
+WORDS_MOST, INNER_WORDS, FRAMES_MOST = 1024, 896, 64
+
+
+def program(vm: Optional[Vm], names: str) -> Tuple[str, Dict[str, str]]:
+    """Returns the program and the values of its placeholders; `names` is the part that receives names. Without a VM,
+    samples have no processes."""
+    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
+    schedulers = vm.schedulers if vm else [(0, 0)]
+    return f"{names}+stack_samples+sample_counts", {
+        "SCHEDULERS": " ".join(f"@schedulers[(uint64){thread}] = (uint64){at};" for thread, at in schedulers),
+        "CURRENT": str(CURRENT_AT), "SLEEP": str(SLEEP_AT), "PORT": str(PORT_AT), "KIND": str(TYPE_AT),
+        "HEAP": str(vm.heap if vm else 0), "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(WORDS_MOST),
+        "INNER": str(INNER_WORDS), "FIRST": str(vm.first if vm else 1), "LAST": str(vm.last if vm else 1),
+        "MODE": mode, "FRAMES": str(FRAMES_MOST)}
