@@ -52,22 +52,24 @@ class Place(NamedTuple):
 
 class Vm(NamedTuple):
     """What a sampling program needs to know of a VM: the thread pointer and the address of each scheduler, the bounds
-    of its Erlang code, the bottom of every stack, and the offset of the heap in a process. `places`: where its
-    structures are."""
+    of its Erlang code, the bottom of every stack, and the offsets of the heap and of the called function in a process.
+    `places`: where its structures are; `counts`: how many schedulers of each kind it has."""
     schedulers: List[Tuple[int, int]]
     first: int
     last: int
     normal_exit: int
     heap: int
+    current: int
     places: List[Any]
     counts: List[int]
 
 
 class Names(NamedTuple):
     """Names by words of the VM: processes by their pids, with their pids as text and the functions that they began
-    with; BIFs by their export entries."""
+    with; BIFs by their export entries; functions by the address of their names."""
     processes: Dict[int, Tuple[str, str, str]]
     bifs: Dict[int, str]
+    functions: Dict[int, str]
 
 
 class Code:
@@ -81,7 +83,7 @@ class Code:
         self.files: Dict[str, int] = {}
         self.functions: Dict[str, Optional[Functions]] = {}
         self.places: Dict[int, Optional[Place]] = {}
-        self.names = Names({}, {})
+        self.names = Names({}, {}, {})
         # Why Erlang functions have no names; empty if they have.
         self.why = ""
         self.vm = self.read_vm()
@@ -92,7 +94,7 @@ class Code:
         try:
             vm = Vm(*isolated(self.node.process, lambda: vm_of(self.inside)).value)
             schedulers = [(address(thread), address(scheduler)) for thread, scheduler in vm.schedulers[:SCHEDULERS_MOST]]
-            if not schedulers or not 0 < address(vm.first) < address(vm.last) or not 0 < int(vm.heap) < OFFSET_MOST:
+            if not schedulers or not 0 < address(vm.first) < address(vm.last) or not 0 < int(vm.heap) < OFFSET_MOST or not 0 < int(vm.current) < OFFSET_MOST:
                 raise ValueError("its schedulers were not found")
             return vm._replace(schedulers=schedulers, normal_exit=address(vm.normal_exit))
         except (OSError, ValueError, TypeError) as error:
@@ -125,21 +127,23 @@ class Code:
 
     # Names
 
-    def learn(self, addresses: Iterable[int], pids: Iterable[int] = (), exports: Iterable[int] = ()) -> None:
-        """Finds what is at these addresses, unless that is known, and the names of these processes and BIFs."""
-        new = sorted(set(addresses) - self.places.keys())
-        new_pids = sorted(set(pids) - self.names.processes.keys())
-        new_exports = sorted(set(exports) - self.names.bifs.keys())
-        if self.vm and (new or new_pids or new_exports):
+    def learn(self, addresses: Iterable[int], pids: Iterable[int] = (), exports: Iterable[int] = (),
+              functions: Iterable[int] = ()) -> None:
+        """Finds what is at these addresses, unless that is known, and the names of these processes, BIFs and
+        functions."""
+        known = (self.places, *self.names)
+        new = [sorted(set(wanted) - set(of)) for wanted, of in zip((addresses, pids, exports, functions), known)]
+        if self.vm and any(new):
             with contextlib.suppress(OSError, ValueError, TypeError):
-                found, processes, bifs = isolated(self.node.process, lambda: self.names_here(new, new_pids, new_exports),
-                                                  NAMES_S, ANSWER_MOST).value
+                found, processes, bifs, named = isolated(self.node.process, lambda: self.names_here(*new), NAMES_S,
+                                                         ANSWER_MOST).value
                 self.places.update((int(at), Place(*place)) for at, place in found)
                 self.names.processes.update((int(word), (str(pid), str(name), str(first)))
                                             for word, pid, name, first in processes)
                 self.names.bifs.update((int(at), str(name)) for at, name in bifs)
+                self.names.functions.update((int(at), str(name)) for at, name in named)
 
-    def names_here(self, addresses: List[int], pids: List[int], exports: List[int]) -> List[Any]:
+    def names_here(self, addresses: List[int], pids: List[int], exports: List[int], functions: List[int]) -> List[Any]:
         """Does the work of `learn` in a child."""
         assert self.vm
         memory = VmMemory(self.inside)
@@ -157,7 +161,8 @@ class Code:
                 process = vm.process_of(word)
                 name, first = vm.name_of(process), vm.function_at(process + vm.layout.initial)
             processes.append((word, vm.pid(word), name, first))
-        return [found, processes, [(at, vm.exported(at)) for at in exports]]
+        return [found, processes, [(at, vm.exported(at)) for at in exports],
+                [(at, vm.function_at(at)) for at in functions]]
 
     def finish(self, addresses: Iterable[int]) -> None:
         """Finds the C functions at the remaining addresses. It works after the node has ended, because its files are
@@ -207,7 +212,7 @@ def vm_of(inside: Any) -> List[Any]:
     schedulers = vm.schedulers()
     counts = [sum(one.kind == kind for one in schedulers) for kind in range(3)]
     return [[(one.thread, one.address) for one in schedulers], *code.bounds(), code.normal_exit, vm.layout.heap,
-            vm.places(), counts]
+            vm.layout.current, vm.places(), counts]
 
 
 def address(number: Any) -> int:

@@ -35,7 +35,7 @@ FIRST_ATOMS = ("false", "true")
 # that it runs; its run queue. The table
 # has, by the place of the scheduler in its run queue, the places of the queue's number and length.
 THREAD_AT, SLEEP_AT, CURRENT_AT, TYPE_AT, PORT_AT, RUN_QUEUE_AT, SCHEDULER_WORDS = 32, 160, 168, 176, 224, 232, 30
-RUN_QUEUES = {144: (0, 212), 224: (168, 164)}
+RUN_QUEUES = {144: (0, 208), 224: (168, 164)}
 RUN_QUEUE_SIZE = 232
 # In glibc's structure of a thread: itself, twice, and the number of the thread.
 SELF_AT, TID_AT = 16, 720

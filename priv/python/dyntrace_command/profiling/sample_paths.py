@@ -24,7 +24,7 @@ STACKS_MOST = 50000
 STACK = r"(?:\n(?:[ \t]*[0-9a-f][^\n]*\n)*)?"
 ADDRESS = re.compile(r"^[ \t]*([0-9a-f]{1,16})", re.M)
 NUMBER = r"(-?\d{1,20})"
-KEY = re.compile(rf"(.*?),{','.join([NUMBER] * 6)},({STACK}),({STACK})", re.S)
+KEY = re.compile(rf"(.*?),{','.join([NUMBER] * 7)},({STACK}),({STACK})", re.S)
 
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK, LEFT_OUT = "[no stack]", "..."
@@ -61,8 +61,8 @@ FRAGMENTS = (
 
 class Sample(NamedTuple):
     """A sample of a thread: its name; its process as a word of the VM, 0 for none; the number of the process's stack,
-    and how its top was found; the address in Erlang code to which C code returns, and the export entry of the last BIF;
-    what the scheduler does without a process; the addresses of the thread's stack and the functions of the kernel
+    and how its top was found; the address in Erlang code to which C code returns, the export entry of the last BIF, and
+    the name of the last function that is not Erlang code; what the scheduler does without a process; the addresses of the thread's stack and the functions of the kernel
     stack, each the innermost first; and the second in which it was taken, if requested."""
     thread: str
     process: int
@@ -70,6 +70,7 @@ class Sample(NamedTuple):
     how: int
     returns_to: int
     export: int
+    called: int
     doing: int
     stack: Tuple[int, ...]
     kernel: Tuple[str, ...]
@@ -123,7 +124,7 @@ class Samples:
     def learn(self, code: Code) -> None:
         """Finds the Erlang functions and the processes of the samples while the node lives."""
         code.learn(self.addresses(), {one.process for one in self.of if one.process},
-                   {one.export for one in self.of if one.export})
+                   {one.export for one in self.of if one.export}, {one.called for one in self.of if one.called})
 
     def addresses(self) -> Set[int]:
         """Returns all addresses at which code is to be found."""
@@ -148,8 +149,8 @@ def sample_of(key: str, second: int = 0) -> Optional[Sample]:
     if not found:
         return None
     thread, *numbers, stack, kernel = found.groups()
-    process, where, how, returns_to, export, doing = map(word, numbers)
-    return Sample(thread, process, where, how, returns_to, export, doing,
+    process, where, how, returns_to, export, called, doing = map(word, numbers)
+    return Sample(thread, process, where, how, returns_to, export, called, doing,
                   tuple(int(address, 16) for address in ADDRESS.findall(stack)),
                   tuple(symbol(line) for line in kernel.split("\n") if line), second)
 
@@ -219,7 +220,7 @@ class Paths:
 
     def __init__(self, code: Code, names: Names) -> None:
         self.place: Callable[[int], Optional[Place]] = code.places.get
-        self.processes, self.bifs, self.names = code.names.processes, code.names.bifs, names
+        self.known, self.names = code.names, names
         self.normal_exit = code.vm.normal_exit if code.vm else 0
 
     def locate(self, sample: Sample, stack: Tuple[int, ...]) -> Located:
@@ -243,7 +244,7 @@ class Paths:
 
     def process(self, process: int) -> Tuple[str, str]:
         """Returns the pid of a process, and its name or the function that it began with."""
-        pid, name, first = self.processes.get(process, (f"process {process:#x}", "", ""))
+        pid, name, first = self.known.processes.get(process, (f"process {process:#x}", "", ""))
         return pid, clean(self.names.of.get(pid) or name or ("" if first.startswith("proc_lib:init_p/") else first))
 
     def top(self, sample: Sample) -> Tuple[List[Frame], List[Frame]]:
@@ -265,16 +266,19 @@ class Paths:
 
     def call(self, sample: Sample) -> Tuple[str, List[Frame]]:
         """Returns what a process does, and the frame of the BIF or of the part of the VM that it has called."""
+        function = self.known.functions.get(sample.called, "")
         if DIRTY.fullmatch(sample.thread):
-            return NIF, []
+            return NIF, [Frame(clean(function))] if function else []
         first = self.place(sample.stack[0]) if sample.stack else None
         if sample.how == IN_ERLANG or not sample.returns_to:
             return ERLANG, []
         caller = self.place(sample.returns_to - 1)
         activity = next((activity for pattern, activity in FRAGMENTS
                          if caller and caller.kind == "fragment" and pattern.fullmatch(caller.name)), ERLANG)
-        if activity == BIF and caller and "light" in caller.name and self.bifs.get(sample.export):
-            return activity, [Frame(clean(self.bifs[sample.export]))]
+        if activity == BIF and caller and "light" in caller.name:
+            function = self.known.bifs.get(sample.export, "")
+        if activity in (BIF, NIF) and function:
+            return activity, [Frame(clean(function))]
         if activity == COLLECTION and (first is None or first.part != COLLECTION):
             return activity, [Frame(f"[{COLLECTION}]")]
         if activity == ERLANG and caller and caller.kind == "erlang":

@@ -19,6 +19,6 @@ def program(vm: Optional[Vm], names: str) -> Tuple[str, Dict[str, str]]:
     return f"{names}+stack_samples+sample_counts", {
         "SCHEDULERS": " ".join(f"@schedulers[(uint64){thread}] = (uint64){at};" for thread, at in schedulers),
         "CURRENT": str(CURRENT_AT), "SLEEP": str(SLEEP_AT), "PORT": str(PORT_AT), "KIND": str(TYPE_AT),
-        "HEAP": str(vm.heap if vm else 0), "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(WORDS_MOST),
+        "HEAP": str(vm.heap if vm else 0), "CALLED": str(vm.current if vm else 0), "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(WORDS_MOST),
         "INNER": str(INNER_WORDS), "FIRST": str(vm.first if vm else 1), "LAST": str(vm.last if vm else 1),
         "MODE": mode, "FRAMES": str(FRAMES_MOST)}
