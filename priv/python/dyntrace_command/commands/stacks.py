@@ -5,6 +5,7 @@ The node is not asked, so this works while it answers nothing: its memory is rea
 import argparse
 import itertools
 import json
+import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from dyntrace_command.common.failures import Failure, reason
@@ -143,7 +144,7 @@ def head(group: Dict[str, Any]) -> str:
 
 def lines_of(frames: Sequence[Frame], most: Optional[int]) -> List[str]:
     """Returns the lines of a stack, at most that many, without some in the middle."""
-    found = [f"    {name}" + (f"  {file}:{line}" if line else "") + (f"  ({times} times)" if times > 1 else "")
+    found = [f"    {name}" + (f"  {os.path.basename(file)}:{line}" if line else "") + (f"  ({times} times)" if times > 1 else "")
              for name, file, line, times in frames]
     if most and len(found) > most:
         found[most - most // 3:-(most // 3)] = [f"    ... {plural(len(found) - most, 'more line')}"]

@@ -18,7 +18,7 @@ the newest entry wins, older ones that overlap it are dropped, and all code must
 import bisect
 import re
 import struct
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.files import MB
@@ -164,31 +164,38 @@ class JitCode:
 
 
 def find_descriptor(memory: VmMemory) -> int:
-    """Returns the address of the only structure in the VM's data that is a descriptor with a valid list."""
-    found = []
-    for part in data_of(memory.mapped):
-        data = memory.read(part.start, part.end - part.start)
-        for action in range(3):
-            wanted = struct.pack("<II", 1, action)
-            at = data.find(wanted)
-            while at >= 0:
-                if at % 8 == 0 and at + DESCRIPTOR.size <= len(data) \
-                        and is_list(memory, DESCRIPTOR.unpack_from(data, at)[3]):
-                    found.append(part.start + at)
-                at = data.find(wanted, at + 4)
-    if len(found) != 1:
-        raise ValueError("the VM's list of its code was not found")
-    return found[0]
+    """Returns the address of the only structure in the VM's data that is a descriptor with a valid list. The list may
+    begin in memory that the VM has mapped since the mappings were read."""
+    for _ in range(ATTEMPTS):
+        found = [at for part in data_of(memory.mapped) for at in descriptors(memory, part)]
+        if len(found) == 1:
+            return found[0]
+        memory.refresh()
+    raise ValueError("the VM's list of its code was not found")
+
+
+def descriptors(memory: VmMemory, part: Mapping) -> Iterator[int]:
+    """Yields the addresses in a part of the VM's data that may be those of the descriptor."""
+    data = memory.read(part.start, part.end - part.start)
+    for action in range(3):
+        wanted = struct.pack("<II", 1, action)
+        at = data.find(wanted)
+        while at >= 0:
+            if at % 8 == 0 and at + DESCRIPTOR.size <= len(data) and is_list(memory, DESCRIPTOR.unpack_from(data, at)[3]):
+                yield part.start + at
+            at = data.find(wanted, at + 4)
 
 
 def is_list(memory: VmMemory, first: int) -> bool:
     """Returns whether this may be the first entry."""
     if first % 8 or not memory.is_mapped(first, ENTRY.size):
         return False
-    _, _, symbols, size = ENTRY.unpack(memory.read(first, ENTRY.size))
-    if not EMULATOR.size <= size <= SYMBOLS_MOST or not memory.is_mapped(symbols, size):
+    try:
+        _, _, symbols, size = ENTRY.unpack(memory.read(first, ENTRY.size))
+        return EMULATOR.size <= size <= SYMBOLS_MOST and memory.is_mapped(symbols, size) \
+            and memory.read(symbols, 4) in (b"\0\0\0\0", b"\1\0\0\0")
+    except ValueError:
         return False
-    return memory.read(symbols, 4) in (b"\0\0\0\0", b"\1\0\0\0")
 
 
 def ranges_in(symbols: bytes, module: Module) -> List[Range]:
@@ -243,8 +250,3 @@ def named(name: str, file: str = "", line: int = 0) -> Location:
 def spelled(name: str) -> str:
     """Returns the name of a function; Elixir modules are spelled as in Elixir."""
     return ALIAS.sub(lambda at: at.group(1) + ("." if at.group(2) else ""), name)
-
-
-def is_jit(mapped: Sequence[Mapping]) -> bool:
-    """Returns whether a VM with these mappings has a JIT."""
-    return any(map(is_jit_memory, mapped))

@@ -85,6 +85,8 @@ class Snapshot:
         groups = self.groups()
         time.sleep(max(0.0, STAYS_S - (time.monotonic() - began)))
         schedulers = [self.scheduler_as_json(one, place, time.monotonic() - began) for one, place in before]
+        # The stacks of processes that stay in one call are right.
+        self.running -= min(self.running, sum(one["stays"] for one in schedulers))
         listed = sorted(groups.items(), key=lambda item: (-item[1]["count"], -item[1]["queue"]))
         answer = {"schedulers": [] if self.wanted else schedulers,
                   "groups": [self.group_as_json(key, group) for key, group in listed[:GROUPS_MOST]],
