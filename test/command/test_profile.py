@@ -172,13 +172,14 @@ class PathsOfSamples(unittest.TestCase):
 
     def test_called(self) -> None:
         """The shared code that has called C code says what the process does; BIFs and NIFs have names."""
-        for returns_to, values, activity, frames in (
-                (COLLECT, {}, COLLECTION, ("[garbage collection]", "md5 [beam.smp]")),
-                (LIGHT_BIF, {"export": 7, "called": 8}, BIF, ("erlang:md5/1", "md5 [beam.smp]")),
-                (CALL_NIF, {"export": 7, "called": 8}, NIF, ("crypto:hash/2", "md5 [beam.smp]")),
-                (CALL_NIF, {}, NIF, ("md5 [beam.smp]",)),
-                (SORT, {"export": 7, "called": 8}, ERLANG, ("lists:sort/1", "md5 [beam.smp]")),
-                (MAIN, {}, OTHER, ("md5 [beam.smp]",))):
+        cases: Sequence[Tuple[int, Dict[str, Any], str, Tuple[str, ...]]] = (
+            (COLLECT, {}, COLLECTION, ("[garbage collection]", "md5 [beam.smp]")),
+            (LIGHT_BIF, {"export": 7, "called": 8}, BIF, ("erlang:md5/1", "md5 [beam.smp]")),
+            (CALL_NIF, {"export": 7, "called": 8}, NIF, ("crypto:hash/2", "md5 [beam.smp]")),
+            (CALL_NIF, {}, NIF, ("md5 [beam.smp]",)),
+            (SORT, {"export": 7, "called": 8}, ERLANG, ("lists:sort/1", "md5 [beam.smp]")),
+            (MAIN, {}, OTHER, ("md5 [beam.smp]",)))
+        for returns_to, values, activity, frames in cases:
             with self.subTest(returns_to):
                 found = located([41, 99], how=IN_C, returns_to=returns_to, **values)
                 self.assertEqual((activity, ("shop:pay/1", *frames)),
@@ -212,9 +213,9 @@ class PathsOfSamples(unittest.TestCase):
             with self.subTest(thread):
                 self.assertEqual((root, "md5 [beam.smp]"), path([41], process=0, thread=thread))
         self.assertEqual((TRACING, "fire [dyntrace.so]"), path([71]))
-        self.assertEqual([PORT, BUSY, OTHER, ""],
-                         [located([41], process=0, **values).activity for values in (
-                             {"doing": 256}, {"doing": 9}, {"doing": 0}, {"doing": 0, "thread": "0_poller"})])
+        self.assertEqual([PORT, BUSY, OTHER],
+                         [located([41], process=0, doing=doing).activity for doing in (256, 9, 0)])
+        self.assertEqual("", located([41], process=0, thread="0_poller").activity)
 
     def test_names(self) -> None:
         """A process has the name that the node reports, else the registered one, else the function that it began."""

@@ -5,7 +5,7 @@ import struct
 import tempfile
 import time
 import unittest
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 from unittest import mock
 
 from dyntrace_command.node import jit_code, stack_snapshot
@@ -281,7 +281,7 @@ class Dumps(unittest.TestCase):
     def tearDown(self) -> None:
         self.image.file.close()
 
-    def taken(self, wanted: str = "") -> Dict[str, object]:
+    def taken(self, wanted: str = "") -> Dict[str, Any]:
         """The snapshot, with the names of frames."""
         with mock.patch.object(stack_snapshot, "VmMemory", lambda inside: self.image):
             found = Snapshot(self.image.inside, wanted).take()
@@ -298,7 +298,7 @@ class Dumps(unittest.TestCase):
         self.image.write(process + PROCESS_LAYOUTS[0].registered, struct.pack("<Q", registered))
         self.image.write(process + PROCESS_LAYOUTS[0].lengths[0], struct.pack("<Q", 3))
         found = self.taken()
-        group, = found["groups"]  # type: ignore[misc]
+        group, = found["groups"]
         self.assertEqual((2, 3, 3, ["till"], ["<0.1.0>", "<0.2.0>"], "waiting", True),
                          tuple(group[key] for key in ("count", "queue", "longest", "names", "pids", "status",
                                                       "consistent")))
@@ -312,7 +312,7 @@ class Dumps(unittest.TestCase):
     def test_schedulers(self) -> None:
         """Which process a scheduler runs, how long its run queue is, and in which kernel function its thread waits."""
         self.image.add_scheduler(self.image.add_process(1, 0x13, [CODE + 0x10c], state=1 << 15))
-        scheduler, = self.taken()["schedulers"]  # type: ignore[misc]
+        scheduler, = self.taken()["schedulers"]
         self.assertEqual(("scheduler", 1, 6, "<0.1.0>", "S", "do_epoll_wait", True),
                          tuple(scheduler[key] for key in ("kind", "number", "queue", "process", "state", "waits_in",
                                                           "stays")))

@@ -8,7 +8,7 @@ its memory used again; so `learn` is called during a profile, and the first answ
 import bisect
 import contextlib
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.failures import reason
 from dyntrace_command.common.terminal import clean
@@ -131,7 +131,7 @@ class Code:
               functions: Iterable[int] = ()) -> None:
         """Finds what is at these addresses, unless that is known, and the names of these processes, BIFs and
         functions."""
-        known = (self.places, *self.names)
+        known: Sequence[Iterable[int]] = (self.places, *self.names)
         new = [sorted(set(wanted) - set(of)) for wanted, of in zip((addresses, pids, exports, functions), known)]
         if self.vm and any(new):
             with contextlib.suppress(OSError, ValueError, TypeError):

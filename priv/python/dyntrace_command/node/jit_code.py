@@ -18,7 +18,7 @@ the newest entry wins, older ones that overlap it are dropped, and all code must
 import bisect
 import re
 import struct
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.files import MB
@@ -89,7 +89,7 @@ class JitCode:
 
     def read_entries(self, at: int) -> bool:
         """Reads the entries from this one on; returns whether all of them were valid."""
-        seen = set()
+        seen: Set[int] = set()
         while at and len(seen) < ENTRIES_MOST:
             if at in seen:
                 return False
@@ -140,7 +140,7 @@ class JitCode:
         module = self.modules[at]
         symbols, ranges = self.ranges_of(module)
         offset = address - module.start
-        found = bisect.bisect_right(ranges, (offset + 1,)) - 1  # type: ignore[arg-type]
+        found = bisect.bisect_right(ranges, (offset + 1,)) - 1
         if found < 0 or offset >= ranges[found][1]:
             return None
         _, _, name, lines_at, lines = ranges[found]

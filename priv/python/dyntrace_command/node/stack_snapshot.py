@@ -170,7 +170,7 @@ class Snapshot:
             return self.structures.function_at(words[self.layout.current // 8])
         if stack.resume not in self.resumed:
             where = self.code.locate(stack.resume) if stack.resume else None
-            self.resumed[stack.resume] = where.name if where and where.kind == "fragment" or begins(where) else ""
+            self.resumed[stack.resume] = where.name if where and (where.kind == "fragment" or begins(where)) else ""
         name = self.resumed[stack.resume]
         if name.startswith(RUN):
             with contextlib.suppress(ValueError):
@@ -226,9 +226,9 @@ class Snapshot:
             if where is None or where.kind == "erlang" and not begins(where):
                 found.append(where or UNKNOWN)
         found += [GAP if address == self.low else self.code.locate(address - 1) or UNKNOWN for address in stack.returns]
-        runs = [[where, len(list(same))] for where, same in itertools.groupby(found) if where.kind != "fragment"]
+        runs = [(where, len(list(same))) for where, same in itertools.groupby(found) if where.kind != "fragment"]
         if len(runs) > FRAMES_MOST:
-            runs[FRAMES_MOST // 2:-(FRAMES_MOST // 2)] = [[GAP, 1]]
+            runs[FRAMES_MOST // 2:-(FRAMES_MOST // 2)] = [(GAP, 1)]
         return [[self.number(where), times] for where, times in runs]
 
     def number(self, location: Location) -> int:

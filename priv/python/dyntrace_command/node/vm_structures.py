@@ -270,7 +270,7 @@ class VmStructures:
 
     def scheduler_arrays(self, words: Sequence[int]) -> List[int]:
         """Returns the addresses of the arrays of schedulers."""
-        found = []
+        found: List[int] = []
         for word in words:
             if word and word % 64 == 0 and word not in self.arrays + found and self.memory.is_mapped(word, 256):
                 kind, number, _ = self.identify(word)
