@@ -1,5 +1,6 @@
 """Profiles without a node: functions of libraries, samples as paths, tables and files."""
 import collections
+import gzip
 import json
 import struct
 import time
@@ -11,6 +12,7 @@ from dyntrace_command.common.outputs import PROFILE_FILES
 from dyntrace_command.host.symbols import Functions
 from dyntrace_command.node.code import JIT, Names, Place
 from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
+from dyntrace_command.profiling.pprof import pprof
 from dyntrace_command.profiling.profile_tables import certainty, hottest, tables
 from dyntrace_command.profiling.sample_paths import (
     BIF, BUSY, COLLECTION, ERLANG, IN_C, IN_ERLANG, LAST_SAVED, LEFT_OUT, NIF, NO_STACK, OTHER, PORT, TRACING, UNKNOWN,
@@ -289,6 +291,12 @@ class Shown(unittest.TestCase):
         assert of
         self.assertEqual((10 ** 9, [3 * 10 ** 8, 6 * 10 ** 8, 10 ** 8]), (of["endValue"], of["weights"]))
         self.assertEqual(3, len(profile["profiles"][0]["samples"]))
+
+    def test_pprof(self) -> None:
+        """Functions with files, and each text once; pprof itself reads it in profile_SUITE."""
+        profile = gzip.decompress(pprof(FOUND, 100, 1))
+        for text, count in ((b"shop:pay/1", 1), (b"shop.erl", 1), (b"<0.9.0> till", 1), (b"[polling for I/O]", 1)):
+            self.assertEqual(count, profile.count(text))
 
     def test_page(self) -> None:
         """The data does not end the page's script."""

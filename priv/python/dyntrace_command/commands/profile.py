@@ -9,18 +9,20 @@ import math
 import os
 import select
 import time
-from typing import Counter, Set
+from typing import Counter, Optional, Set
 
-from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.outputs import PROFILE_FILES, extension_of
-from dyntrace_command.common.terminal import plural, print_table, say
+from dyntrace_command.common.terminal import clean, plural, print_table, say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import checked_output, write_file
 from dyntrace_command.node.code import Code
 from dyntrace_command.node.node import Node, check_readable, find_node, pick
+from dyntrace_command.profiling.profile_comparison import changes, folded_paths, stacks_of
 from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
 from dyntrace_command.profiling.profile_tables import certainty, tables
-from dyntrace_command.profiling.sample_paths import Located, Samples, paths
+from dyntrace_command.profiling.sample_paths import Located, Samples, by_function, paths
+from dyntrace_command.profiling.waiting_paths import sample_all, table
 from dyntrace_command.tracers.bpftrace import AT_ONCE, BTF, Bpftrace, Names, require_bpftrace
 from dyntrace_command.tracers.scheduler_samples import program
 
@@ -32,10 +34,14 @@ FIRST_LEARN_S, LEARN_S = 1, 8
 
 def profile(options: argparse.Namespace) -> None:
     """Samples for some seconds, then prints tables or writes a file."""
-    require_bpftrace()
-    node = profiled_node(options.node)
     output = checked_output(options.output) if options.output else None
     kind = extension_of(output or "", PROFILE_FILES)
+    if options.wall:
+        wall(options, output, kind)
+        return
+    require_bpftrace()
+    old = folded_paths(options.compare) if options.compare else None
+    node = profiled_node(options.node)
     with contextlib.closing(Code(node)) as code:
         if code.why:
             say(f"dyntrace: {node.show()} is sampled without Erlang stacks, functions and processes: {code.why}")
@@ -51,13 +57,37 @@ def profile(options: argparse.Namespace) -> None:
     if output:
         write_file(output, WRITERS[kind](found, taken))
         print(output)
+    if old:
+        print(f"changes since {options.compare}, in points of all samples:\n")
+        print_table(changes(old, stacks_of(by_function(found))))
+    if output or old:
         return
     total = sum(found.values())
     print(f"profile of {node.show()}: {plural(seconds, 'second')}, {total} samples at {options.hz} Hz = "
           f"{taken.cpus(total)} CPUs; {certainty(found)}")
-    for table in tables(found, options.hz, seconds, [] if options.process else counts):
+    for rows in tables(found, options.hz, seconds, [] if options.process else counts):
         print()
-        print_table(table)
+        print_table(rows)
+
+
+def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
+    """Samples all processes, then prints a table or writes a file."""
+    node = find_node(options.node) if options.node else pick(None)
+    check_readable(node)
+    say(f"sampling all processes of {node.show()}: {options.seconds:g} s, or until Ctrl-C")
+    try:
+        waiting = sample_all(node, options.seconds)
+    except (OSError, ValueError) as error:
+        raise Failure("no_stacks", node=node.show(), why=clean(reason(error))) from None
+    if output:
+        hertz = max(1, round(waiting.snapshots / waiting.seconds))
+        title = f"{node.node}, all processes, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+        write_file(output, WRITERS[kind](waiting.of, Taken(title, hertz, round(waiting.seconds))))
+        print(output)
+        return
+    print(f"processes of {node.show()}: {plural(waiting.snapshots, 'snapshot')} in {waiting.seconds:.1f} s; "
+          f"{certainty(waiting.of)}\n")
+    print_table(table(waiting))
 
 
 def profiled_node(name: str) -> Node:

@@ -88,6 +88,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                    "the profile is of the whole node"),
     "no_stacks": (FAILED, "the stacks of {node} can't be read: {why}",
                   "docs/stacks.md lists the VMs whose stacks can be read"),
+    "no_profile": (FAILED, "{file} is not a profile: {why}",
+                   "--compare needs a file that `dyntrace profile NODE -o NAME.folded` has written"),
     "no_process": (NO_NODE, "{node} has no process {process}",
                    "`dyntrace stacks` without --process lists all; a name is a registered one, a pid looks like "
                    "'<0.90.0>'"),

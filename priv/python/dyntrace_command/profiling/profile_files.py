@@ -1,9 +1,11 @@
-"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph, a trace for Perfetto."""
+"""A profile as a file: folded stacks, profiles for speedscope and pprof, a page with a flame graph, a trace for
+Perfetto."""
 import json
 from typing import Any, Callable, Counter, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 from dyntrace_command.host.tools import own_data
 from dyntrace_command.profiling.perfetto_trace import NS, callstacks
+from dyntrace_command.profiling.pprof import pprof
 from dyntrace_command.profiling.sample_paths import Located, Path, by_function
 
 # The only format that uses the time of each sample.
@@ -106,4 +108,4 @@ def of_functions(write: Callable[["Counter[Path]", Taken], Union[str, bytes]]) -
 
 WRITERS: Dict[str, Writer] = {
     ".folded": of_functions(folded), ".speedscope.json": of_functions(speedscope), ".html": of_functions(page),
-    TIMED: of_functions(trace)}
+    TIMED: of_functions(trace), ".pb.gz": lambda located, taken: pprof(located, taken.hertz, taken.seconds)}
