@@ -10,7 +10,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, known_paths, tables, files, native, untraced, reloaded, two_nodes, container, node_ends, wrong_arguments].
+    [shares, known_paths, tables, files, native, untraced, reloaded, wall, two_nodes, container, node_ends, wrong_arguments].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -116,6 +116,42 @@ files(Config) ->
                                      {".speedscope.json", "speedscope.app/file-format-schema.json.*"
                                                           "test_profile_load:inner/2.*\"unit\": \"nanoseconds\""},
                                      {".pftrace", "test_profile_load:inner/2.*profile_heavy"}]],
+    compared(Node, Config),
+    test_node:stop(Node).
+
+%% pprof shows functions with their lines. Two profiles of the same work are nearly the same.
+compared(Node, Config) ->
+    [Folded, Pprof] = [filename:join(?config(folder, Config), Name) || Name <- ["old.folded", "new.pb.gz"]],
+    {0, _} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", Folded | ?OFTEN]),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", Pprof, "--compare",
+                                    Folded | ?OFTEN]),
+    printed("^OWN +TOTAL +WAS +IS +FUNCTION$", Output),
+    case os:find_executable("go") of
+        false -> ok;
+        _ ->
+            {0, Lines} = test_shell:run("go tool pprof -top -lines -nodecount=200 '~ts' 2> /dev/null", [Pprof]),
+            printed("test_profile_load:outer/1 .*test_profile_load.erl:" ++ integer_to_list(call_line("= inner(Count, 0)")),
+                    Lines)
+    end,
+    {1, None} = test_command:run(["profile", test_node:os_pid(Node), "--compare", Pprof]),
+    printed("new.pb.gz is not a profile: a line has no number of samples", None).
+
+%% The first line of the load with this text.
+call_line(Text) ->
+    {ok, Source} = file:read_file(filename:join(test_shell:project(), "test/support/test_profile_load.erl")),
+    Before = hd(binary:split(Source, list_to_binary(Text))),
+    length(binary:matches(Before, <<"\n">>)) + 1.
+
+%% Waiting processes count, too, and are those of one path.
+wall(Config) ->
+    Node = bare(),
+    ok = test_node:call(Node, fun test_stuck_system:deadlock/0),
+    File = filename:join(?config(folder, Config), "wall.folded"),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--wall", "--seconds", "1"]),
+    printed("^[\\d.]+ +waiting +proc_lib:init_p_do_apply/3 > gen_server:loop/\\d$", Output),
+    {0, _} = test_command:run(["profile", test_node:os_pid(Node), "--wall", "--seconds", "1", "-o", File]),
+    {ok, Text} = file:read_file(File),
+    printed("^\\[waiting\\];.*test_stuck_system:handle_cast/2;gen_server:call/3;gen:do_call/4 \\d+$", Text),
     test_node:stop(Node).
 
 %% Work in a NIF, on a dirty scheduler, and in garbage collection, which have names although the VM is stripped.

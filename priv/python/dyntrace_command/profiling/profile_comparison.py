@@ -6,7 +6,7 @@ from typing import Counter, Dict, List, NamedTuple, Tuple
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.files import read_regular
-from dyntrace_command.profiling.sample_paths import Path
+from dyntrace_command.profiling.sample_paths import LEFT_OUT, Path
 
 # Bytes of a file with folded stacks; rows of the table; the change in points that is listed, in percent of all samples.
 FILE_MOST, ROWS, LEAST = 64 << 20, 20, 0.5
@@ -53,7 +53,7 @@ def shares(stacks: "Counter[Tuple[str, ...]]") -> Shares:
     for (root, *frames), count in stacks.items():
         names = [name[:-len(SAVED)] if name.endswith(SAVED) else name for name in frames] or [root]
         own[names[-1]] += count
-        for name in set(names):
+        for name in set(names) - {LEFT_OUT}:
             total[name] += count
     return Shares(*({name: 100 * count / all_samples for name, count in of.items()} for of in (own, total)))
 

@@ -3,7 +3,7 @@ import collections
 import itertools
 from typing import Counter, Dict, List, Sequence, Set, Tuple
 
-from dyntrace_command.profiling.sample_paths import ACTIVITIES, Located, Path, by_function
+from dyntrace_command.profiling.sample_paths import ACTIVITIES, LEFT_OUT, Located, Path, by_function
 
 ROWS = 12
 # How many of the outermost and innermost frames of a path are shown; characters of a frame.
@@ -64,7 +64,7 @@ def functions(paths: "Counter[Path]") -> List[List[str]]:
     for path, count in paths.items():
         frames = one_kernel(path.frames)
         own[frames[-1] if frames else path.root] += count
-        for name in set(frames):
+        for name in set(frames) - {LEFT_OUT}:
             whole[name] += count
         if frames:
             above[frames[-1]][(path.root, *frames[:-1])] += count
