@@ -76,7 +76,7 @@ NO_SYMBOLS = "BPFTRACE_NO_USER_SYMBOLS"
 
 def environment_of() -> Dict[str, str]:
     """Returns the environment of every bpftrace. Symbol lookup is off because bpftrace would read the node's files as
-    root, and the node's perf map may be a pipe."""
+    root, which may be pipes."""
     return {**os.environ, NO_SYMBOLS: "1"}
 
 
