@@ -58,7 +58,7 @@ known_paths(Config) ->
          Right = [Stack || Stack = {[_ | Frames], _} <- Own, begins(Path, Frames), is_at(Inner, Stack)],
          ?assertMatch({Name, Most} when Most > 90, {Name, share(Right, Own)})
      end || {Name, Path, Inner} <-
-         [{"profile_deep", lists:duplicate(200, "test_profile_load:deep/2"), ""},
+         [{"profile_deep", lists:duplicate(60, "test_profile_load:deep/2"), ""},
           {"profile_tail", ["test_profile_load:inner/2"], ""},
           {"profile_handler", ["test_profile_load:handler/1"], ""},
           {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"},

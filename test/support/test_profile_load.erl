@@ -65,7 +65,7 @@ native() ->
 paths() ->
     {ok, _} = application:ensure_all_started(crypto),
     [spawn(fun() -> true = register(Name, self()), work(Job) end)
-     || {Name, Job} <- [{profile_deep, fun() -> deep(200, ?UNIT div 10) end},
+     || {Name, Job} <- [{profile_deep, fun() -> deep(60, ?UNIT div 10) end},
                         {profile_tail, fun() -> [tail(?UNIT div 10)] end},
                         {profile_handler, fun() -> [handler(?UNIT div 10)] end},
                         {profile_map, fun() -> [job(200)] end},

@@ -144,12 +144,25 @@ class Snapshot:
                 stack = self.stack(words, is_running(state))
                 again = self.words.unpack(self.memory.read(address, self.words.size))
             except ValueError:
-                continue
+                if attempt < ATTEMPTS - 1:
+                    continue
+                return self.without_stack(address)
             is_same = self.identity(words) == self.identity(again)
             if is_same or is_running(state) or attempt == ATTEMPTS - 1:
                 return self.captured(address, words, state, stack, is_same and stack.is_whole)
-        self.unread += 1
         return None
+
+    def without_stack(self, address: int) -> Optional[Captured]:
+        """Returns a process whose stack changes whenever it is read; None if there is no process."""
+        try:
+            words = self.words.unpack(self.memory.read(address, self.words.size))
+        except ValueError:
+            words = (0,) * (self.words.size // 8)
+        state = words[self.layout.state // 8] & 0xffffffff
+        if words[0] & 15 != PID_TAG:
+            self.unread += 1
+            return None
+        return self.captured(address, words, state, Stack(0, (), False), False)
 
     def captured(self, address: int, words: Tuple[int, ...], state: int, stack: Stack, is_same: bool) -> Captured:
         """Returns a process by its words."""

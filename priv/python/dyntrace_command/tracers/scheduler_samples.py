@@ -7,18 +7,22 @@ from dyntrace_command.node.vm_structures import CURRENT_AT, PORT_AT, PROCESS_LAY
 
 # bpftrace has a stack mode without symbol lookup from this version on.
 RAW_SINCE = (0, 21)
-# Words of a stack that a sample reads, and how many of them are the innermost ones; C frames that bpftrace keeps.
-WORDS_MOST, INNER_WORDS, FRAMES_MOST = 1024, 896, 64
+# Words of a stack that a sample reads, and how many of them are the innermost ones. From RAW_SINCE on, the kernel
+# rejects the code that bpftrace generates for more words as too complex.
+OLD_WORDS, NEW_WORDS = (1024, 896), (256, 192)
+# C frames that bpftrace keeps.
+FRAMES_MOST = 64
 
 
 def program(vm: Optional[Vm], names: str) -> Tuple[str, Dict[str, str]]:
     """Returns the program and the values of its placeholders; `names` is the part that receives names. Without a VM,
     samples have no processes."""
-    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
+    is_new = tool_version(tool("bpftrace")) >= RAW_SINCE
+    words, inner = NEW_WORDS if is_new else OLD_WORDS
     schedulers = vm.schedulers if vm else [(0, 0)]
     return f"{names}+stack_samples+sample_counts", {
         "SCHEDULERS": " ".join(f"@schedulers[(uint64){thread}] = (uint64){at};" for thread, at in schedulers),
         "CURRENT": str(CURRENT_AT), "SLEEP": str(SLEEP_AT), "PORT": str(PORT_AT), "KIND": str(TYPE_AT),
-        "HEAP": str(vm.heap if vm else 0), "CALLED": str(vm.current if vm else 0), "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(WORDS_MOST),
-        "INNER": str(INNER_WORDS), "FIRST": str(vm.first if vm else 1), "LAST": str(vm.last if vm else 1),
-        "MODE": mode, "FRAMES": str(FRAMES_MOST)}
+        "HEAP": str(vm.heap if vm else 0), "CALLED": str(vm.current if vm else 0), "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(words),
+        "INNER": str(inner), "FIRST": str(vm.first if vm else 1), "LAST": str(vm.last if vm else 1),
+        "SPAN": str(vm.last - vm.first if vm else 0), "MODE": "raw" if is_new else "perf", "FRAMES": str(FRAMES_MOST)}
