@@ -161,13 +161,16 @@ static struct server_call *pending(struct node *node, const char *reference) {
     return pending_at(home, there);
 }
 
-/* The pending call of a request or a reply; NULL if none. */
+/* The pending call of a request or a reply; NULL if none. The server of a reply may be unknown. */
 static struct server_call *pending_of(struct node *node, const struct process *caller,
                                       const struct process *server,
                                       const struct dt_call_text *text) {
     g_autofree char *key = NULL;
-    const struct node *home = place_of(node, caller, server, text, &key);
+    const struct node *home;
 
+    if (!*text->id && !server)
+        return NULL;
+    home = place_of(node, caller, server, text, &key);
     return pending_at(home, key);
 }
 
@@ -447,7 +450,7 @@ void dt_server_calls_delivered(struct node *node, struct process *from, struct p
     struct dt_call_text request;
     char key[DT_REFERENCE];
 
-    if (*text != '{')
+    if (!to || *text != '{')
         return;
     if (dt_call_request(text, &to->seen, &request)) {
         caller = dt_process_anywhere(node, request.caller);
