@@ -48,10 +48,10 @@ fifo(Config) ->
 %% The node answers no request until the NIFs return.
 nif(Config) ->
     Library = test_stuck_nif:build(?config(folder, Config)),
-    Node = started(["+S", "2"]),
+    Node = started(["+S", "1"]),
     OsPid = test_node:os_pid(Node),
-    _ = test_node:call(Node, fun() -> spawn(fun() -> test_stuck_system:nif(Library, 600000) end), ok end),
-    test_wait:until(stuck, [true, true],
+    _ = test_node:call(Node, fun() -> test_stuck_system:nif(Library, 600000), ok end),
+    test_wait:until(stuck, [true],
                     fun() -> [maps:get(<<"stays">>, One) || One <- schedulers_of(OsPid, <<"scheduler">>)] end),
     [?assertMatch([<<"test_stuck_nif:hang/1">>, <<"test_stuck_system:stuck/1">> | _], functions(One))
      || One <- schedulers_of(OsPid, <<"scheduler">>)],
