@@ -62,7 +62,8 @@ known_paths(Config) ->
           {"profile_tail", ["test_profile_load:inner/2"], ""},
           {"profile_handler", ["test_profile_load:handler/1"], ""},
           {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"},
-          {"profile_big", ["test_profile_load:big/2"], ""}]].
+          %% Mostly last saved stacks.
+          {"profile_big", ["test_profile_load:work/1"], ""}]].
 
 %% The functions are on the path, in this order, after those of the loop.
 begins(Functions, Frames) ->

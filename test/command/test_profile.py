@@ -110,7 +110,7 @@ WORD = 0x93
 def code_of() -> Any:
     """A node's code."""
     return types.SimpleNamespace(
-        places=PLACES, vm=types.SimpleNamespace(normal_exit=EXIT),
+        places=PLACES, layout=types.SimpleNamespace(normal_exit=EXIT),
         names=Names({WORD: ("<0.9.0>", "", "shop:init/1")}, {7: "erlang:md5/1"}, {8: "crypto:hash/2"}))
 
 

@@ -156,7 +156,8 @@ SUBCOMMANDS = {
         argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU, at most "
                  "1000 (default: 99)"),
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid"),
-        argument("--wall", action="store_true", help="sample all processes, also those that wait, a few times per second"),
+        argument("--wall", action="store_true", help="sample all processes, also those that wait, a few times per "
+                 "second"),
         argument("--compare", metavar="FILE", help="also show how the shares of functions differ from those of an "
                  "earlier profile, written with `-o NAME.folded`"),
         argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: print "

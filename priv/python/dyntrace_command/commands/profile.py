@@ -49,7 +49,7 @@ def profile(options: argparse.Namespace) -> None:
         seconds = sample(node, options, code, samples, names)
         code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
-        counts = code.vm.counts if code.vm else []
+        counts = code.layout.counts if code.layout else []
     if not found:
         who = f"process {options.process} of {node.show()}" if options.process else node.show()
         raise Failure("no_samples", who=who, seconds=seconds)
@@ -104,7 +104,7 @@ def profiled_node(name: str) -> Node:
 def sample(node: Node, options: argparse.Namespace, code: Code, samples: Samples, names: Names) -> int:
     """Takes samples until the time is over, Ctrl-C, or the end of the node; returns the seconds sampled."""
     wanted, taken, learn = math.ceil(options.seconds), 0, FIRST_LEARN_S
-    part, words = program(code.vm, "dumped_names" if node.library and not node.replaced else AT_ONCE)
+    part, words = program(code.layout, "dumped_names" if node.library and not node.replaced else AT_ONCE)
     with Bpftrace(node, part, HERTZ=str(options.hz), **words) as bpftrace, Interrupted() as interrupted:
         while taken < wanted and not interrupted.happened.is_set():
             if not node.lives():

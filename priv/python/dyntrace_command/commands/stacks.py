@@ -66,8 +66,8 @@ def as_json(found: Dict[str, Any], node: Node) -> Dict[str, Any]:
 def notes(found: Dict[str, Any]) -> Iterator[str]:
     """Yields what is missing, and how many stacks are uncertain."""
     if found["running"]:
-        yield f"{plural(found['running'], 'process').replace('processs', 'processes')} ran meanwhile: the stack is the " \
-            "one that was last saved"
+        many = "1 process" if found["running"] == 1 else f"{found['running']} processes"
+        yield f"{many} ran meanwhile: the stack is the one that was last saved"
     if found["inconsistent"]:
         yield f"{found['inconsistent']} of {found['processes']} stacks changed while they were read"
     if found["unread"]:
@@ -120,7 +120,8 @@ def queue_of(schedulers: Sequence[Dict[str, Any]]) -> str:
 
 def work(scheduler: Dict[str, Any]) -> str:
     """Returns what a scheduler does."""
-    thread = "on a CPU" if scheduler["state"] == "R" else f"waits in the kernel ({clean(str(scheduler['waits_in'])) or '?'})"
+    where = clean(str(scheduler["waits_in"])) or "?"
+    thread = "on a CPU" if scheduler["state"] == "R" else f"waits in the kernel ({where})"
     if not scheduler["process"]:
         return f"no process, {thread}"
     name = f" {clean(str(scheduler['name']))}" if scheduler.get("name") else ""
@@ -144,8 +145,8 @@ def head(group: Dict[str, Any]) -> str:
 
 def lines_of(frames: Sequence[Frame], most: Optional[int]) -> List[str]:
     """Returns the lines of a stack, at most that many, without some in the middle."""
-    found = [f"    {name}" + (f"  {os.path.basename(file)}:{line}" if line else "") + (f"  ({times} times)" if times > 1 else "")
-             for name, file, line, times in frames]
+    found = [f"    {name}" + (f"  {os.path.basename(file)}:{line}" if line else "")
+             + (f"  ({times} times)" if times > 1 else "") for name, file, line, times in frames]
     if most and len(found) > most:
         found[most - most // 3:-(most // 3)] = [f"    ... {plural(len(found) - most, 'more line')}"]
     return found

@@ -32,6 +32,7 @@ SYMBOLS_MOST = 1 << 18
 NAMES_S, ANSWER_MOST, ADDRESS_MOST, OFFSET_MOST = 60, 64 << 20, 1 << 47, 1 << 16
 
 STATIC = "static function"
+NO_ANSWER = "its reader process did not answer"
 
 
 class Place(NamedTuple):
@@ -50,7 +51,7 @@ class Place(NamedTuple):
         return part if part and self.name.startswith(STATIC) else [self.name, *part]
 
 
-class Vm(NamedTuple):
+class VmLayout(NamedTuple):
     """What a sampling program needs to know of a VM: the thread pointer and the address of each scheduler, the bounds
     of its Erlang code, the bottom of every stack, and the offsets of the heap and of the called function in a process.
     `places`: where its structures are; `counts`: how many schedulers of each kind it has."""
@@ -86,17 +87,23 @@ class Code:
         self.names = Names({}, {}, {})
         # Why Erlang functions have no names; empty if they have.
         self.why = ""
-        self.vm = self.read_vm()
+        self.layout = self.read_layout()
         self.refresh()
 
-    def read_vm(self) -> Optional[Vm]:
+    def read_layout(self) -> Optional[VmLayout]:
         """Finds the VM's structures; None if they can't be read."""
         try:
-            vm = Vm(*isolated(self.node.process, lambda: vm_of(self.inside)).value)
-            schedulers = [(address(thread), address(scheduler)) for thread, scheduler in vm.schedulers[:SCHEDULERS_MOST]]
-            if not schedulers or not 0 < address(vm.first) < address(vm.last) or not 0 < int(vm.heap) < OFFSET_MOST or not 0 < int(vm.current) < OFFSET_MOST:
+            said = VmLayout(*isolated(self.node.process, lambda: layout_of(self.inside)).value)
+            found = said._replace(
+                schedulers=[(below(ADDRESS_MOST, thread), below(ADDRESS_MOST, scheduler))
+                            for thread, scheduler in said.schedulers[:SCHEDULERS_MOST]],
+                first=below(ADDRESS_MOST, said.first), last=below(ADDRESS_MOST, said.last),
+                normal_exit=below(ADDRESS_MOST, said.normal_exit), heap=below(OFFSET_MOST, said.heap),
+                current=below(OFFSET_MOST, said.current),
+                counts=[below(SCHEDULERS_MOST + 1, count) for count in said.counts])
+            if not found.schedulers or found.first >= found.last:
                 raise ValueError("its schedulers were not found")
-            return vm._replace(schedulers=schedulers, normal_exit=address(vm.normal_exit))
+            return found
         except (OSError, ValueError, TypeError) as error:
             self.why = clean(reason(error) if isinstance(error, OSError) else str(error))
             return None
@@ -133,7 +140,7 @@ class Code:
         functions."""
         known: Sequence[Iterable[int]] = (self.places, *self.names)
         new = [sorted(set(wanted) - set(of)) for wanted, of in zip((addresses, pids, exports, functions), known)]
-        if self.vm and any(new):
+        if self.layout and any(new):
             with contextlib.suppress(OSError, ValueError, TypeError):
                 found, processes, bifs, named = isolated(self.node.process, lambda: self.names_here(*new), NAMES_S,
                                                          ANSWER_MOST).value
@@ -145,24 +152,21 @@ class Code:
 
     def names_here(self, addresses: List[int], pids: List[int], exports: List[int], functions: List[int]) -> List[Any]:
         """Does the work of `learn` in a child."""
-        assert self.vm
+        assert self.layout
         memory = VmMemory(self.inside)
         code = JitCode(memory)
-        found = []
-        for at in addresses:
-            where = code.locate(at)
-            if where is not None:
-                found.append((at, (where.kind, where.name, None, where.file, where.line)))
-        vm = VmStructures(memory, code.normal_exit, self.vm.places)
+        located = ((at, code.locate(at)) for at in addresses)
+        found = [(at, (where.kind, where.name, None, where.file, where.line)) for at, where in located if where]
+        structures = VmStructures(memory, code.normal_exit, self.layout.places)
         processes = []
         for word in pids:
             name, first = "", ""
             with contextlib.suppress(ValueError):
-                process = vm.process_of(word)
-                name, first = vm.name_of(process), vm.function_at(process + vm.layout.initial)
-            processes.append((word, vm.pid(word), name, first))
-        return [found, processes, [(at, vm.exported(at)) for at in exports],
-                [(at, vm.function_at(at)) for at in functions]]
+                process = structures.process_of(word)
+                name, first = structures.name_of(process), structures.function_at(process + structures.layout.initial)
+            processes.append((word, structures.pid(word), name, first))
+        return [found, processes, [(at, structures.exported(at)) for at in exports],
+                [(at, structures.function_at(at)) for at in functions]]
 
     def finish(self, addresses: Iterable[int]) -> None:
         """Finds the C functions at the remaining addresses. It works after the node has ended, because its files are
@@ -204,21 +208,21 @@ class Code:
         return Functions(read_regular(f"/proc/self/fd/{descriptor}", LIBRARY_MOST), SYMBOLS_MOST - known)
 
 
-def vm_of(inside: Any) -> List[Any]:
-    """Returns the fields of `Vm`, in a child."""
+def layout_of(inside: Any) -> List[Any]:
+    """Returns the fields of `VmLayout`, in a child."""
     memory = VmMemory(inside)
     code = JitCode(memory)
-    vm = VmStructures(memory, code.normal_exit)
-    schedulers = vm.schedulers()
+    structures = VmStructures(memory, code.normal_exit)
+    schedulers = structures.schedulers()
     counts = [sum(one.kind == kind for one in schedulers) for kind in range(3)]
-    return [[(one.thread, one.address) for one in schedulers], *code.bounds(), code.normal_exit, vm.layout.heap,
-            vm.layout.current, vm.places(), counts]
+    return [[(one.thread, one.address) for one in schedulers], *code.bounds(), code.normal_exit, structures.layout.heap,
+            structures.layout.current, structures.places(), counts]
 
 
-def address(number: Any) -> int:
-    """Returns a number that a child sent, if it can be an address."""
-    if not isinstance(number, int) or not 0 <= number < ADDRESS_MOST:
-        raise ValueError("its reader process did not answer")
+def below(most: int, number: Any) -> int:
+    """Returns a number that a child sent, if it is in this range."""
+    if not isinstance(number, int) or not 0 <= number < most:
+        raise ValueError(NO_ANSWER)
     return number
 
 

@@ -1,5 +1,5 @@
-"""The Erlang code of a VM with JIT: its modules, functions, files and lines, from the list that every such VM keeps for
-gdb, whatever its flags.
+"""The Erlang code of a VM with JIT: its modules, functions, files and lines, from the list that every such VM keeps
+for gdb, whatever its flags.
 
     descriptor  { u32 version = 1, action; entry *relevant, *first; mutex }      found in the VM's data by its shape
     entry       { entry *next, *prev; char *symbols; u64 size }                   the newest first
@@ -13,7 +13,8 @@ Lengths include a NUL. The compiler pads the fixed part of each structure, and t
 as the padded part and the text have together.
 
 OTP 25 keeps the entries of unloaded modules; later releases free them when code is purged, perhaps while this reads. So
-the newest entry wins, older ones that overlap it are dropped, and all code must lie in executable memory without a file.
+the newest entry wins, older ones that overlap it are dropped, and all code must lie in executable memory without a
+file.
 """
 import bisect
 import re
@@ -181,7 +182,8 @@ def descriptors(memory: VmMemory, part: Mapping) -> Iterator[int]:
         wanted = struct.pack("<II", 1, action)
         at = data.find(wanted)
         while at >= 0:
-            if at % 8 == 0 and at + DESCRIPTOR.size <= len(data) and is_list(memory, DESCRIPTOR.unpack_from(data, at)[3]):
+            if at % 8 == 0 and at + DESCRIPTOR.size <= len(data) \
+                    and is_list(memory, DESCRIPTOR.unpack_from(data, at)[3]):
                 yield part.start + at
             at = data.find(wanted, at + 4)
 

@@ -93,7 +93,8 @@ class Node:
         return {"pid": self.pid, "container": self.container, "node": self.node, "guessed": is_guessed(self),
                 "otp": self.otp, "version": self.version, "consumers": self.consumers and self.consumers._asdict(),
                 "user": self.user, "library": self.library, "following": self.status.said("following"),
-                "alone": self.status.is_alone(), "withheld": self.status.withheld(), "without_stacks": self.without_stacks(),
+                "alone": self.status.is_alone(), "withheld": self.status.withheld(),
+                "without_stacks": self.without_stacks(),
                 "unknown": self.unknown}
 
     def is_named(self, name: str) -> bool:

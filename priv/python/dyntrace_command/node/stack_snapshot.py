@@ -149,7 +149,7 @@ class Snapshot:
                 return self.without_stack(address)
             is_same = self.identity(words) == self.identity(again)
             if is_same or is_running(state) or attempt == ATTEMPTS - 1:
-                return self.captured(address, words, state, stack, is_same and stack.is_whole)
+                return self.captured(address, words, stack, is_same and stack.is_whole)
         return None
 
     def without_stack(self, address: int) -> Optional[Captured]:
@@ -158,14 +158,14 @@ class Snapshot:
             words = self.words.unpack(self.memory.read(address, self.words.size))
         except ValueError:
             words = (0,) * (self.words.size // 8)
-        state = words[self.layout.state // 8] & 0xffffffff
         if words[0] & 15 != PID_TAG:
             self.unread += 1
             return None
-        return self.captured(address, words, state, Stack(0, (), False), False)
+        return self.captured(address, words, Stack(0, (), False), False)
 
-    def captured(self, address: int, words: Tuple[int, ...], state: int, stack: Stack, is_same: bool) -> Captured:
+    def captured(self, address: int, words: Tuple[int, ...], stack: Stack, is_same: bool) -> Captured:
         """Returns a process by its words."""
+        state = words[self.layout.state // 8] & 0xffffffff
         name, registered = 0, words[self.layout.registered // 8]
         if registered:
             with contextlib.suppress(ValueError):
@@ -217,6 +217,7 @@ class Snapshot:
         if size > WORDS_MOST:
             found += (self.low, *self.memory.words(hend - 8 * OUTER_WORDS, OUTER_WORDS))
         low, high = self.low, self.high
+        # A list is faster than a generator.  pylint: disable-next=consider-using-generator
         returns = tuple([word for word in found if low <= word < high and not word & 3])
         is_whole = found[-1] == self.code.normal_exit
         resume = 0 if runs else words[self.layout.resume // 8]
@@ -265,8 +266,8 @@ class Snapshot:
 
     def scheduler_as_json(self, before: Scheduler, place: Tuple[int, ...], seconds: float) -> Dict[str, Any]:
         """Returns what a scheduler runs, and whether it has stayed there for these seconds."""
-        found: Dict[str, Any] = {"kind": KINDS[before.kind], "number": before.number, "queue": before.queue, "process": None,
-                                 "stays": False, "frames": [], **self.thread(before.tid)}
+        found: Dict[str, Any] = {"kind": KINDS[before.kind], "number": before.number, "queue": before.queue,
+                                 "process": None, "stays": False, "frames": [], **self.thread(before.tid)}
         try:
             now = self.structures.scheduler(before.address)
         except ValueError:

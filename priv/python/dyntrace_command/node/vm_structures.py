@@ -19,7 +19,7 @@ from dyntrace_command.node.container import THREADS_MOST, Container
 from dyntrace_command.node.jit_code import spelled
 from dyntrace_command.node.vm_memory import VmMemory, data_of
 
-# Bounds: processes; characters of an atom, and atoms that are read; schedulers of a kind, and bytes between two of them.
+# Bounds: processes; characters of an atom, and atoms that are read; schedulers of a kind, and bytes between two.
 SLOTS_MOST, ATOM_MOST, ATOMS_MOST, SCHEDULERS_MOST, STRIDE_MOST = 1 << 27, 255 * 4, 1 << 18, 1024, 1 << 17
 # Slots that are read at once; processes with which a layout is checked, and how many of them have to be valid.
 SLOTS_AT_ONCE, CHECKED, VALID = 1 << 15, 64, 0.9
@@ -90,7 +90,7 @@ class Scheduler(NamedTuple):
 
 
 class VmStructures:
-    """The structures of a VM, found in its memory."""
+    """The structures of a VM, found in its memory."""  # pylint: disable=too-many-public-methods
 
     def __init__(self, memory: VmMemory, normal_exit: int, known: Optional[List[Any]] = None) -> None:
         """Finds the structures; `known` has the value of `places` for this VM, which saves the search."""
@@ -132,11 +132,12 @@ class VmStructures:
     # Processes
 
     def process_tables(self, words: Sequence[int]) -> Iterator[Tuple[int, int]]:
-        """Yields (address, number) of the slots of each structure that may be the table of processes. That of ports has
-        the same structure."""
+        """Yields (address, number) of the slots of each structure that may be the table of processes. That of ports is
+        alike."""
         for at in range(len(words) - 3):
             size = words[at + 2] & 0xffffffff
-            if 1024 <= size <= SLOTS_MOST and size & size - 1 == 0 and size - 1 in (words[at + 2] >> 32, words[at + 3]) \
+            if 1024 <= size <= SLOTS_MOST and size & size - 1 == 0 \
+                    and size - 1 in (words[at + 2] >> 32, words[at + 3]) \
                     and self.memory.is_mapped(words[at], size * 8) and self.memory.is_mapped(words[at + 1], size * 4):
                 first = next(self.addresses(words[at], size), 0)
                 if self.memory.is_mapped(first) and self.memory.words(first, 1)[0] & 15 == PID_TAG:
@@ -165,7 +166,8 @@ class VmStructures:
             heap, hend = words[layout.heap // 8:layout.heap // 8 + 2]
             module, function, arity = words[layout.initial // 8:layout.initial // 8 + 3]
             return words[0] & 15 == PID_TAG and heap <= words[layout.htop // 8] <= words[layout.stop // 8] <= hend \
-                and hend - heap == 8 * words[layout.size // 8] and self.memory.words(hend - 8, 1)[0] == self.normal_exit \
+                and hend - heap == 8 * words[layout.size // 8] \
+                and self.memory.words(hend - 8, 1)[0] == self.normal_exit \
                 and module & 63 == function & 63 == ATOM_TAG and arity < 256
         except ValueError:
             return False
@@ -312,7 +314,8 @@ class VmStructures:
                     break
                 found.setdefault((kind, number), self.scheduler(address))
                 if not stride:
-                    stride = next((step for step in range(256, STRIDE_MOST, 64) if self.memory.is_mapped(array + step, 256)
+                    stride = next((step for step in range(256, STRIDE_MOST, 64)
+                                   if self.memory.is_mapped(array + step, 256)
                                    and self.identify(array + step)[:2] == (kind, 2)), 0)
                     if not stride:
                         break
@@ -323,8 +326,8 @@ class VmStructures:
         """Returns the scheduler at this address."""
         kind, number, tid = self.identify(address)
         words = self.memory.words(address, SCHEDULER_WORDS)
-        return Scheduler(kind, number, tid, words[CURRENT_AT // 8], self.queue_length(words[RUN_QUEUE_AT // 8], kind,
-                                                                                      number), address, words[THREAD_AT // 8])
+        queue = self.queue_length(words[RUN_QUEUE_AT // 8], kind, number)
+        return Scheduler(kind, number, tid, words[CURRENT_AT // 8], queue, address, words[THREAD_AT // 8])
 
     def queue_length(self, queue: int, kind: int, number: int) -> int:
         """Returns the length of a run queue; -1 if it is not a valid one."""
@@ -335,9 +338,9 @@ class VmStructures:
         for place, (number_at, length_at) in RUN_QUEUES.items():
             owner, = struct.unpack_from("<Q", data, place)
             own, = struct.unpack_from("<i", data, number_at)
+            owned_by = self.identify(owner)[:2] if owner % 64 == 0 and self.memory.is_mapped(owner, 256) else (-1, 0)
             # All dirty schedulers of a kind share the queue of the first one.
-            if owner % 64 == 0 and self.memory.is_mapped(owner, 256) and self.identify(owner)[0] == kind \
-                    and (kind > 0 or own == number - 1 and self.identify(owner)[1] == number):
+            if owned_by == (kind, 1 if kind else number) and (kind or own == number - 1):
                 length, = struct.unpack_from("<i", data, length_at)
                 return int(length) if 0 <= length <= SLOTS_MOST else -1
         return -1

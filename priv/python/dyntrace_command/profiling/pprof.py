@@ -17,7 +17,7 @@ SAMPLE_TYPE, SAMPLE, LOCATION, FUNCTION, STRING, DURATION, PERIOD_TYPE, PERIOD =
 Key = TypeVar("Key", bound=Hashable)
 
 
-def pprof(located: "Counter[Located]", hertz: int, seconds: int) -> bytes:
+def pprof(located: "Counter[Located]", hertz: int, seconds: int) -> bytes:  # pylint: disable=too-many-locals
     """Returns the profile, compressed."""
     texts: Dict[str, int] = {"": 0}
     functions: Dict[Tuple[str, str], int] = {}

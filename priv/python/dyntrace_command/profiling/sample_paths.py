@@ -62,8 +62,9 @@ FRAGMENTS = (
 class Sample(NamedTuple):
     """A sample of a thread: its name; its process as a word of the VM, 0 for none; the number of the process's stack,
     and how its top was found; the address in Erlang code to which C code returns, the export entry of the last BIF, and
-    the name of the last function that is not Erlang code; what the scheduler does without a process; the addresses of the thread's stack and the functions of the kernel
-    stack, each the innermost first; and the second in which it was taken, if requested."""
+    the name of the last function that is not Erlang code; what the scheduler does without a process; the addresses
+    of the thread's stack and the functions of the kernel stack, each the innermost first; and the second in which
+    it was taken, if requested."""
     thread: str
     process: int
     where: int
@@ -221,7 +222,7 @@ class Paths:
     def __init__(self, code: Code, names: Names) -> None:
         self.place: Callable[[int], Optional[Place]] = code.places.get
         self.known, self.names = code.names, names
-        self.normal_exit = code.vm.normal_exit if code.vm else 0
+        self.normal_exit = code.layout.normal_exit if code.layout else 0
 
     def locate(self, sample: Sample, stack: Tuple[int, ...]) -> Located:
         """Returns the place of a sample of a process with this stack."""

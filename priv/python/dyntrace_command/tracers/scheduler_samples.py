@@ -2,7 +2,7 @@
 from typing import Dict, Optional, Tuple
 
 from dyntrace_command.host.tools import tool, tool_version
-from dyntrace_command.node.code import Vm
+from dyntrace_command.node.code import VmLayout
 from dyntrace_command.node.vm_structures import CURRENT_AT, PORT_AT, PROCESS_LAYOUTS, SLEEP_AT, TYPE_AT
 
 # bpftrace has a stack mode without symbol lookup from this version on.
@@ -14,15 +14,17 @@ OLD_WORDS, NEW_WORDS = (1024, 896), (256, 192)
 FRAMES_MOST = 64
 
 
-def program(vm: Optional[Vm], names: str) -> Tuple[str, Dict[str, str]]:
+def program(layout: Optional[VmLayout], names: str) -> Tuple[str, Dict[str, str]]:
     """Returns the program and the values of its placeholders; `names` is the part that receives names. Without a VM,
     samples have no processes."""
     is_new = tool_version(tool("bpftrace")) >= RAW_SINCE
     words, inner = NEW_WORDS if is_new else OLD_WORDS
-    schedulers = vm.schedulers if vm else [(0, 0)]
+    schedulers = layout.schedulers if layout else [(0, 0)]
     return f"{names}+stack_samples+sample_counts", {
         "SCHEDULERS": " ".join(f"@schedulers[(uint64){thread}] = (uint64){at};" for thread, at in schedulers),
         "CURRENT": str(CURRENT_AT), "SLEEP": str(SLEEP_AT), "PORT": str(PORT_AT), "KIND": str(TYPE_AT),
-        "HEAP": str(vm.heap if vm else 0), "CALLED": str(vm.current if vm else 0), "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(words),
-        "INNER": str(inner), "FIRST": str(vm.first if vm else 1), "LAST": str(vm.last if vm else 1),
-        "SPAN": str(vm.last - vm.first if vm else 0), "MODE": "raw" if is_new else "perf", "FRAMES": str(FRAMES_MOST)}
+        "HEAP": str(layout.heap if layout else 0), "CALLED": str(layout.current if layout else 0),
+        "STOP": str(PROCESS_LAYOUTS[0].stop), "WORDS": str(words),
+        "INNER": str(inner), "FIRST": str(layout.first if layout else 1), "LAST": str(layout.last if layout else 1),
+        "SPAN": str(layout.last - layout.first if layout else 0), "MODE": "raw" if is_new else "perf",
+        "FRAMES": str(FRAMES_MOST)}
