@@ -56,8 +56,9 @@ nif(Config) ->
     [?assertMatch([<<"test_stuck_nif:hang/1">>, <<"test_stuck_system:stuck/1">> | _], functions(One))
      || One <- schedulers_of(OsPid, <<"scheduler">>)],
     {0, Output} = test_command:run(["stacks", OsPid]),
-    printed("^scheduler 1, run queue \\d+: <[0-9.]+>, waits in the kernel \\(\\w*nanosleep\\w*\\), in the same call for at "
-            "least 0.\\d\\d s\n    test_stuck_nif:hang/1\n    test_stuck_system:stuck/1  test_stuck_system.erl:\\d+$", Output),
+    printed("^scheduler 1, run queue \\d+: <[0-9.]+>, waits in the kernel \\(\\w*nanosleep\\w*\\), in the same call for "
+            "at least \\d+.\\d\\d s\n    test_stuck_nif:hang/1\n    test_stuck_system:stuck/1  test_stuck_system.erl:\\d+$",
+            Output),
     {0, _} = test_shell:run("kill -9 ~s", [OsPid]),
     ended(Node).
 
@@ -66,9 +67,11 @@ deadlock(_) ->
     Node = started([]),
     ok = test_node:call(Node, fun test_stuck_system:deadlock/0),
     [Group] = deadlocked(Node),
-    ?assertMatch(#{<<"status">> := <<"waiting">>, <<"count">> := 2, <<"queue">> := 2, <<"longest">> := 1, <<"consistent">> := true}, Group),
+    ?assertMatch(#{<<"status">> := <<"waiting">>, <<"count">> := 2, <<"queue">> := 2, <<"longest">> := 1,
+                   <<"consistent">> := true}, Group),
     ?assertEqual([<<"stuck_cart">>, <<"stuck_stock">>], lists:sort(maps:get(<<"names">>, Group))),
-    ?assertMatch([<<"gen:do_call/4">>, <<"gen_server:call/3">>, <<"test_stuck_system:handle_cast/2">> | _], functions(Group)),
+    ?assertMatch([<<"gen:do_call/4">>, <<"gen_server:call/3">>, <<"test_stuck_system:handle_cast/2">> | _],
+                 functions(Group)),
     ?assertEqual(<<"proc_lib:init_p_do_apply/3">>, lists:last(functions(Group))),
     %% The line of the call.
     [#{<<"file">> := File, <<"line">> := Line}] =
@@ -81,7 +84,8 @@ suspended(_) ->
     Node = started([]),
     _ = test_node:call(Node, fun test_stuck_system:suspended/0),
     Suspended = fun() -> groups(Node, "test_stuck_system:queued/0", 1) end,
-    test_wait:until(suspended, fun(Groups) -> [S || #{<<"status">> := S} <- Groups] =:= [<<"suspended">>] end, Suspended),
+    test_wait:until(suspended, fun(Groups) -> [S || #{<<"status">> := S} <- Groups] =:= [<<"suspended">>] end,
+                    Suspended),
     [Group] = Suspended(),
     ?assertMatch(#{<<"queue">> := 3, <<"names">> := [<<"stuck_suspended">>]}, Group),
     test_node:stop(Node).
@@ -95,8 +99,8 @@ stopped_node(_) ->
     {0, Output} = test_command:run(["stacks", OsPid]),
     {0, _} = test_shell:run("kill -CONT ~s", [OsPid]),
     printed("^stacks of .*: \\d+ processes$", Output),
-    printed("^\\d+ waiting: .*\n    gen_server:loop/\\d  gen_server.erl:\\d+\n    proc_lib:init_p_do_apply/3  proc_lib.erl:\\d+$",
-            Output),
+    printed("^\\d+ waiting: .*\n    gen_server:loop/\\d  gen_server.erl:\\d+\n"
+            "    proc_lib:init_p_do_apply/3  proc_lib.erl:\\d+$", Output),
     test_node:stop(Node).
 
 %% The list of code changes all the time; all other stacks remain whole and named.

@@ -209,7 +209,8 @@ class PathsOfSamples(unittest.TestCase):
     def test_outside(self) -> None:
         """Threads without a process, with old and new names, and the cost of tracing itself."""
         for thread, root in (("erts_sched_2", "[schedulers: ports, scheduling, spinning]"),
-                             ("2_dirty_cpu_sch", "[dirty CPU schedulers]"), ("10_dirty_cpu_sc", "[dirty CPU schedulers]"),
+                             ("2_dirty_cpu_sch", "[dirty CPU schedulers]"),
+                             ("10_dirty_cpu_sc", "[dirty CPU schedulers]"),
                              ("10_dirty_io_sch", "[dirty I/O schedulers]"), ("0_poller", "[polling for I/O]"),
                              ("a\x1bb", "[thread a\\x1bb]")):
             with self.subTest(thread):

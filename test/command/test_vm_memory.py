@@ -206,7 +206,8 @@ class Codes(unittest.TestCase):
     def test_absurd_ranges(self) -> None:
         """A module with impossible numbers has no functions; the others have theirs."""
         symbols = symbols_of(CODE + 0x100, 0x100, FUNCTIONS)
-        for at, value in ((16, 0xffffffff), (24, 0xffff), (37 + 4, 0xffffffff), (37 + 8, 0xffffffff), (37 + 12, 0xffff)):
+        for at, value in ((16, 0xffffffff), (24, 0xffff), (37 + 4, 0xffffffff), (37 + 8, 0xffffffff),
+                          (37 + 12, 0xffff)):
             image = Image()
             image.add_module(CODE + 0x1000, 0x100, {"shop:right/0": (0, 64)})
             image.add_entry(symbols[:at] + struct.pack("<I", value)[:2 if value == 0xffff else 4]
@@ -221,7 +222,7 @@ class Codes(unittest.TestCase):
         self.image.add_module(CODE + 0x100, 0x100, {"a:a/0": (0, 64), "b:b/0": (32, 128), "c:c/0": (64, 96)})
         code = JitCode(self.image)
         self.assertEqual(["a:a/0", None, None],
-                         [where and where.name for where in map(code.locate, (CODE + 0x120, CODE + 0x150, CODE + 0x170))])
+                         [where and where.name for where in (code.locate(CODE + at) for at in (0x120, 0x150, 0x170))])
 
     def test_changing(self) -> None:
         """A list that changes at each read is read a bounded number of times; that it is inconsistent does no harm."""
