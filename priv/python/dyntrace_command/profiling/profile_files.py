@@ -30,7 +30,7 @@ class Taken(NamedTuple):
         return f"{count / self.hertz / max(self.seconds, 1):.2f}"
 
 
-Writer = Callable[["Counter[Located]", Taken], Union[str, bytes]]
+Writer = Callable[[Counter[Located], Taken], Union[str, bytes]]
 
 
 def folded(paths: "Counter[Path]", _: Taken) -> str:
