@@ -69,7 +69,6 @@ paths() ->
                         {profile_tail, fun() -> [tail(?UNIT div 10)] end},
                         {profile_handler, fun() -> [handler(?UNIT div 10)] end},
                         {profile_map, fun() -> [job(200)] end},
-                        {profile_big, fun() -> [big(500, 1)] end},
                         {profile_hash, fun() -> crypto:hash(sha512, <<0:80000>>) end}]].
 
 %% Recursion that is no tail call.
@@ -90,11 +89,6 @@ handler(Count) ->
 job(Size) ->
     Map = maps:from_list([{{key, N}, N} || N <- lists:seq(1, Size)]),
     {Size, maps:fold(fun(_, N, Sum) -> N + Sum end, 0, maps:map(fun(_, N) -> N * 2 end, Map))}.
-
-big(0, Product) -> {ok, Product};
-big(N, Product) ->
-    {ok, Next} = {ok, Product * (1 bsl 61 + N)},
-    {ok, _} = big(N - 1, Next).
 
 %% Another process, for a profile that is already running.
 late() ->
