@@ -8,9 +8,6 @@
 -define(ROUNDS, 3).
 -define(MESSAGES, 2000).
 
-%% With this flag, `dyntrace profile' gets stacks without tracing the node.
--define(FLAG, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+JPperf true").
-
 -spec system(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 system(#{folder := Folder}) ->
@@ -33,7 +30,7 @@ not_measured(Missing) ->
 about() ->
     io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
                   "consumes. ~s messages, ~b times, alternating with the other rows. CPU time is that of the server's "
-                  "process, which always runs with `+JPperf true`. As many messages before them are not counted, "
+                  "process. As many messages before them are not counted, "
                   "because the node then dumps its names for a command that has just started, which takes some 50 ms "
                   "of CPU time.",
                   [count(?MESSAGES), ?ROUNDS]).
@@ -54,9 +51,9 @@ states() ->
 
 %% Two servers, because a loaded library may have lasting effects.
 figures(Folder) ->
-    Untouched = packaged:start(packaged_rabbitmq, [?FLAG]),
+    Untouched = packaged:start(packaged_rabbitmq, []),
     try
-        Loaded = packaged:start(packaged_rabbitmq, [?FLAG]),
+        Loaded = packaged:start(packaged_rabbitmq, []),
         try
             ok = packaged:load(Loaded),
             in_turn(?ROUNDS, states(), fun(State) -> in_state(State, Untouched, Loaded, Folder) end)

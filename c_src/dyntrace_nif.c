@@ -8,7 +8,6 @@
 #include "catalogue/atoms.h"
 #include "catalogue/probes.h"
 #include "describe.h"
-#include "layout.h"
 #include "resources.h"
 #include "sources/annotations.h"
 #include "sources/calls.h"
@@ -160,9 +159,6 @@ static ErlNifFunc functions[] = {
     {"set_file_functions", 1, dt_files_set, 0},
     {"report", 2, dt_report, 0},
     {"set_status", 1, dt_status_set, 0},
-    {"layout_candidates", 0, dt_layout_candidates, 0},
-    {"layout_candidates_dirty", 0, dt_layout_candidates, ERL_NIF_DIRTY_JOB_CPU_BOUND},
-    {"layout_word", 1, dt_layout_word, 0},
     {"open_files", 0, dt_resources_open_files, 0},
     {"kernel_file", 1, dt_resources_kernel_file, 0},
 

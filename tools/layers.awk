@@ -9,7 +9,7 @@ c_src/backends\n\
 c_src/sources\n\
 c_src/sources/compat\n\
 c_src/describe\n\
-c_src/status c_src/layout c_src/resources\n\
+c_src/status c_src/resources\n\
 c_src/dyntrace_nif\n\
 viewer/shared\n\
 viewer/reading\n\

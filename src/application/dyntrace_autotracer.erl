@@ -21,8 +21,6 @@
                 timer,
                 %% The status that the library shows to the host.
                 status = dyntrace_status:new(),
-                %% Constant while the VM runs.
-                layout = unknown,
                 %% The failures that were logged last.
                 failed = []}).
 
@@ -69,7 +67,6 @@ init(Config) ->
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
     ok = dyntrace_tracing:clear_leftover(dyntrace:claim() =/= undefined),
     New = #state{tracing = dyntrace_tracing:new(), gc_flag = dyntrace_gc_flag:new(), sources = dyntrace_sources:new()},
-    _ = dyntrace_layout:learn(self()),
     {ok, restart(in_force(Config), New)}.
 
 %% The configuration of follow/1 also applies to later workers. It is checked, because a worker of another version may
@@ -94,8 +91,6 @@ handle_cast(_, State) ->
 
 handle_info({timeout, Timer, poll}, State = #state{timer = Timer}) ->
     {noreply, poll(State)};
-handle_info({dyntrace_layout, Layout}, State) ->
-    {noreply, publish(info(), State#state{layout = Layout})};
 handle_info(Message, State = #state{gc_flag = GcFlag, sources = Sources}) ->
     {noreply, case dyntrace_gc_flag:message(Message, GcFlag) of
                   {checked, Checked} -> State#state{gc_flag = Checked};
@@ -247,9 +242,9 @@ published(State = #state{config = #{functions := Functions}, budget = Budget, ca
     publish(Following, State).
 
 %% For info/0 and for the host.
-publish(Following, State = #state{status = Status, layout = Layout}) ->
+publish(Following, State = #state{status = Status}) ->
     ok = store(Following, info()),
-    State#state{status = dyntrace_status:publish(Following, Layout, Status)}.
+    State#state{status = dyntrace_status:publish(Following, Status)}.
 
 store(Following, Following) ->
     ok;

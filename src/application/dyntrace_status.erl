@@ -8,7 +8,6 @@
 %% version: 0.2.0
 %% following: on                                           (on | paused | off)
 %% connected: 2                                            (nodes, including hidden ones, except the command)
-%% layout: 856 168 96 4,5,6,7 19,20,21                      (for samples: {@link dyntrace_layout}; none if unknown)
 %% withheld: vm_long_gc: another process has the system monitor
 %% usual: log: the option `log` is off                     (withheld on every node of this release, or by default)
 %% functions: 2                                            (traced for consumers of calls; how many lines follow)
@@ -17,7 +16,7 @@
 %% '''
 -module(dyntrace_status).
 
--export([new/0, publish/3, clear/0]).
+-export([new/0, publish/2, clear/0]).
 
 -export_type([status/0]).
 
@@ -25,7 +24,7 @@
 %% priv/python/dyntrace_command/node/node_address.py.
 -define(COMMAND, ['dyntrace_load@dyntrace.invalid', 'dyntrace_load@invalid']).
 
--opaque status() :: none | {node(), off | dyntrace:following(), non_neg_integer(), dyntrace_layout:layout()}.
+-opaque status() :: none | {node(), off | dyntrace:following(), non_neg_integer()}.
 
 %% Nothing is published yet: the library may have been replaced.
 -spec new() -> status().
@@ -33,9 +32,9 @@ new() ->
     none.
 
 %% Called at each poll: writes only what has changed.
--spec publish(off | dyntrace:following(), dyntrace_layout:layout(), status()) -> status().
-publish(Following, Layout, Before) ->
-    case {node(), Following, length(nodes(connected) -- ?COMMAND), Layout} of
+-spec publish(off | dyntrace:following(), status()) -> status().
+publish(Following, Before) ->
+    case {node(), Following, length(nodes(connected) -- ?COMMAND)} of
         Before ->
             Before;
         Now ->
@@ -48,11 +47,10 @@ publish(Following, Layout, Before) ->
 clear() ->
     dyntrace:set_status(<<>>).
 
-text({Node, Following, Connected, Layout}) ->
+text({Node, Following, Connected}) ->
     Lines = [{"node", atom_to_list(Node)}, {"version", version()}, {"following", following(Following)}]
         %% Only polls update it.
         ++ [{"connected", integer_to_list(Connected)} || Following =/= off]
-        ++ [{"layout", dyntrace_layout:text(Layout)} || Layout =/= unknown]
         ++ [{withheld_key(What), io_lib:format("~w: ~ts", [What, Why])}
             || {What, Why} <- dyntrace_withheld:listed(Following)]
         ++ functions(Following),

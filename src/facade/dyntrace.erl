@@ -50,7 +50,7 @@
 -define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
                    allow/1, set_budget/1, skipped/0, claim/0, set_active/1, hold/1, report/2, set_builtins/2,
                    set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
-                   layout_candidates/0, layout_candidates_dirty/0, layout_word/1, open_files/0, kernel_file/1,
+                   open_files/0, kernel_file/1,
                    set_port/3, take_unknown_ports/0, count_ports/0,
                    wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
                    user_trace_n_nif/10, user_mark/3, user_span_start/2, user_span_stop/4]).
@@ -556,21 +556,6 @@ count_ports() -> without_library(0).
 %% @private Sets the text that the host command reads: see status.h.
 -spec set_status(binary()) -> ok.
 set_status(_) -> without_library(ok).
-
-%% @private Possible locations of the calling process in the memory of its scheduler, see layout.h. `undefined' on
-%% platforms that the library does not support.
--spec layout_candidates() -> {[{Slot :: non_neg_integer(), Current :: non_neg_integer()}],
-                              {Frame :: non_neg_integer(), [Address :: non_neg_integer()]}} | undefined.
-layout_candidates() -> without_library(undefined).
-
-%% @private The same on a dirty scheduler, which has no stack frames of the process.
--spec layout_candidates_dirty() -> {[{Slot :: non_neg_integer(), Current :: non_neg_integer()}],
-                                    {Frame :: non_neg_integer(), [Address :: non_neg_integer()]}} | undefined.
-layout_candidates_dirty() -> without_library(undefined).
-
-%% @private The machine word that represents a local pid in the VM.
--spec layout_word(pid()) -> non_neg_integer().
-layout_word(_) -> without_library(0).
 
 %% @private The open file descriptors of the node, and how many it may have: see resources.h. Like the next function, it
 %% uses no dirty scheduler.

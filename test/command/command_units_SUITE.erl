@@ -15,20 +15,22 @@ all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program,
      functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels, contents,
      lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run,
-     event_groups].
+     event_groups, vm_memory].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
 sandbox(_) -> passes("test_sandbox").
 container(_) -> passes("test_container").
 memory(_) -> passes("test_memory").
+%% Includes hostile memory.
+vm_memory(_) -> passes("test_vm_memory").
 files(_) -> passes("test_files").
 bpftrace(_) -> passes("test_bpftrace").
 bpftrace_script(_) -> passes("test_bpftrace_script").
 bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
 request(_) -> passes("test_request").
 recording_contents(_) -> passes("test_recording_contents").
-%% Includes malicious maps and libraries.
+%% Includes malicious libraries.
 process_end(_) -> passes("test_process_end").
 profile(_) -> passes("test_profile").
 program(_) -> passes("test_program").

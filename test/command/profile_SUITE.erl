@@ -1,9 +1,8 @@
-%% `dyntrace profile': shares, names and call paths of known work, on nodes with and without frame pointers.
+%% `dyntrace profile': shares, names and call paths of known work, on nodes without any flag, with and without dyntrace.
 -module(profile_SUITE).
 
 -include("../support/suite.hrl").
 
--define(WITH_FLAG, ["+JPperf", "map"]).
 %% A sampling rate for cases that measure shares. The load works only part of the time.
 -define(OFTEN, ["--hz", "997"]).
 
@@ -11,19 +10,14 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, tables, files, native, untraced, without_flag, not_started, two_nodes, container, node_ends, hostile_map,
+    [shares, known_paths, tables, files, native, untraced, reloaded, wall, two_nodes, container, node_ends,
      wrong_arguments].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
     test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0]), Config).
 
-%% The VM leaves the maps of its code behind. Maps of nodes that have ended belong to this suite if they contain one of
-%% its modules.
-end_per_suite(_) ->
-    {0, _} = test_shell:run("for map in /tmp/perf-*.map; do pid=${map#/tmp/perf-}; [ -d /proc/${pid%.map} ] || "
-                            "[ ! -f $map ] || ! grep -qs '$test_profile_load:' $map || rm -f $map; done", []),
-    ok.
+end_per_suite(_) -> ok.
 
 init_per_testcase(Case, Config) ->
     Folder = filename:join(?config(priv_dir, Config), atom_to_list(Case)),
@@ -32,10 +26,9 @@ init_per_testcase(Case, Config) ->
 
 end_per_testcase(_, _) -> ok.
 
-%% Shares are within 5 points, and each path is complete, from the process to the loop. The VM's own work for a process,
-%% such as scheduling it, has no stack.
+%% Shares are within 5 points, and each path is complete, from the process to the loop.
 shares(Config) ->
-    Node = started(?WITH_FLAG),
+    Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     Stacks = profiled(Node, Config, ["--seconds", "6" | ?OFTEN]),
     test_node:stop(Node),
@@ -44,10 +37,38 @@ shares(Config) ->
                   {Name, Share, abs(share(of_process(Name, Stacks), Ours) - Share)})
      || {Name, Share} <- lists:zip(names(), [60, 30, 10])],
     [begin
-         Whole = [Stack || Stack = {[_, Outermost | _], _} <- Own, not lists:suffix(" (resumed)", Outermost)],
-         ?assertMatch({_, Most} when Most > 75, {Name, share(Whole, Own)}),
-         ?assertMatch({_, Most} when Most > 90, {Name, share([Stack || Stack <- Whole, is_known_path(Stack)], Whole)})
+         ?assertMatch({_, Most} when Most > 90, {Name, share([Stack || Stack <- Own, is_known_path(Stack)], Own)})
      end || Name <- names(), Own <- [of_process(Name, Stacks)]].
+
+%% Without dyntrace in the node. Each path begins with the function that the process began with, and goes through the
+%% known functions, whatever the process does at its end.
+known_paths(Config) ->
+    Node = bare(),
+    _ = test_node:call(Node, fun test_profile_load:paths/0),
+    File = filename:join(?config(folder, Config), "profile.folded"),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "5" | ?OFTEN]),
+    Stacks = profiled(Node, Config, ["--seconds", "5" | ?OFTEN]),
+    test_node:stop(Node),
+    ct:log("~ts ~ts", [File, Output]),
+    {match, [Missing]} = re:run(Output, "stacks: .* last saved, (\\d+\\.\\d) % missing$",
+                                [multiline, {capture, [1], list}]),
+    ?assertMatch(Share when Share =< 5, list_to_float(Missing)),
+    [?assertMatch({match, _}, re:run(Output, "^" ++ Row ++ " +\\d+\\.\\d\\d s +\\d+\\.\\d %$", [multiline]))
+     || Row <- ["Erlang code", "garbage collection", "BIFs", "NIFs"]],
+    [begin
+         Own = of_process(Name, Stacks),
+         Right = [Stack || Stack = {[_ | Frames], _} <- Own, begins(Path, Frames), is_at(Inner, Stack)],
+         ?assertMatch({Name, Most} when Most > 90, {Name, share(Right, Own)})
+     end || {Name, Path, Inner} <-
+         [{"profile_deep", lists:duplicate(60, "test_profile_load:deep/2"), ""},
+          {"profile_tail", ["test_profile_load:inner/2"], ""},
+          {"profile_handler", ["test_profile_load:handler/1"], ""},
+          {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"}]].
+
+%% The functions are on the path, in this order, after those of the loop.
+begins(Functions, Frames) ->
+    lists:prefix(Functions, lists:dropwhile(fun(Frame) -> Frame =/= hd(Functions) end, Frames))
+        andalso hd(Frames) =:= "test_profile_load:work/1".
 
 names() ->
     ["profile_heavy", "profile_middle", "profile_light"].
@@ -59,7 +80,7 @@ is_known_path({[_ | Frames], _}) ->
 
 %% Tables on the terminal, of all processes and of one.
 tables(_) ->
-    Node = started(?WITH_FLAG),
+    Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     Before = test_node:cpu_ticks(test_node:os_pid(Node)),
     {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "4" | ?OFTEN]),
@@ -83,7 +104,7 @@ tables(_) ->
 
 %% Each format has the same samples, of work whose names do not end a script element.
 files(Config) ->
-    Node = started(?WITH_FLAG),
+    Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     [begin
          File = filename:join(?config(folder, Config), "profile" ++ Extension),
@@ -96,25 +117,58 @@ files(Config) ->
                                      {".speedscope.json", "speedscope.app/file-format-schema.json.*"
                                                           "test_profile_load:inner/2.*\"unit\": \"nanoseconds\""},
                                      {".pftrace", "test_profile_load:inner/2.*profile_heavy"}]],
+    compared(Node, Config),
     test_node:stop(Node).
 
-%% Work in a NIF, on a dirty scheduler, and in garbage collection, where the VM has no frame pointers.
+%% pprof shows functions with their lines. Two profiles of the same work are nearly the same.
+compared(Node, Config) ->
+    [Folded, Pprof] = [filename:join(?config(folder, Config), Name) || Name <- ["old.folded", "new.pb.gz"]],
+    {0, _} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", Folded | ?OFTEN]),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2", "-o", Pprof, "--compare",
+                                    Folded | ?OFTEN]),
+    printed("^OWN +TOTAL +WAS +IS +FUNCTION$", Output),
+    case os:find_executable("go") of
+        false -> ok;
+        _ ->
+            {0, Lines} = test_shell:run("go tool pprof -top -lines -nodecount=200 '~ts' 2> /dev/null", [Pprof]),
+            Line = integer_to_list(call_line("= inner(Count, 0)")),
+            printed("test_profile_load:outer/1 .*test_profile_load.erl:" ++ Line, Lines)
+    end,
+    {1, None} = test_command:run(["profile", test_node:os_pid(Node), "--compare", Pprof]),
+    printed("new.pb.gz is not a profile: a line has no number of samples", None).
+
+%% The first line of the load with this text.
+call_line(Text) ->
+    {ok, Source} = file:read_file(filename:join(test_shell:project(), "test/support/test_profile_load.erl")),
+    Before = hd(binary:split(Source, list_to_binary(Text))),
+    length(binary:matches(Before, <<"\n">>)) + 1.
+
+%% Waiting processes count, too, and are those of one path.
+wall(Config) ->
+    Node = bare(),
+    ok = test_node:call(Node, fun test_stuck_system:deadlock/0),
+    File = filename:join(?config(folder, Config), "wall.folded"),
+    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--wall", "--seconds", "1"]),
+    printed("^[\\d.]+ +waiting +proc_lib:init_p_do_apply/3 > gen_server:loop/\\d$", Output),
+    {0, _} = test_command:run(["profile", test_node:os_pid(Node), "--wall", "--seconds", "1", "-o", File]),
+    {ok, Text} = file:read_file(File),
+    printed("^\\[waiting\\];.*test_stuck_system:handle_cast/2;gen_server:call/3;gen:do_call/4 \\d+$", Text),
+    test_node:stop(Node).
+
+%% Work in a NIF, on a dirty scheduler, and in garbage collection, which have names although the VM is stripped.
 native(Config) ->
-    Node = started(?WITH_FLAG),
+    Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:native/0),
     Stacks = profiled(Node, Config, ["--seconds", "4" | ?OFTEN]),
     test_node:stop(Node),
     [?assertMatch({_, Most} when Most > 80, {Name, share([Stack || Stack <- Own, is_at(Pattern, Stack)], Own)})
-     || {Name, Pattern} <- [{"profile_nif", "(?s)(crypto:hash|test_profile_load:).*(libcrypto|libc\\.so)"},
-                            {"profile_dirty", "(?s)test_profile_load:.*" ++ dirty() ++ ".*(libcrypto|libc\\.so)"},
+     || {Name, Pattern} <- [{"profile_nif", "(?s)test_profile_load:.*crypto:hash.*(libcrypto|libc\\.so)"},
+                            {"profile_dirty", "(?s)test_profile_load:.*crypto:pbkdf2_hmac(_nif)?/5.*"
+                                              "(libcrypto|libc\\.so)"},
                             {"profile_gc", "(?s)test_profile_load:.*" ++ collector()}],
         Own <- [of_process(Name, Stacks)]].
 
-%% The stack that the process had when it was moved to the dirty scheduler is complete.
-dirty() ->
-    "crypto:pbkdf2_hmac(_nif)?/5 \\(last saved\\)".
-
-%% Since OTP 27, the sweeping functions are at the edge of the collector's code, and have no names in a stripped VM.
+%% A collection on request runs as a task of the scheduler, which calls the collector's static functions.
 collector() ->
     case erlang:system_info(otp_release) >= "27" of
         true -> "(\\[garbage collection\\]|static function \\[beam.smp\\])";
@@ -127,7 +181,7 @@ is_at(Pattern, {Frames, _}) ->
 %% The command reads what the VM runs from its memory. Names arrive without any trace flag, and the command says nothing
 %% about tracing. A process that is spawned meanwhile also has its name.
 untraced(_) ->
-    Node = started(?WITH_FLAG),
+    Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     Command = test_command:start(["profile", test_node:os_pid(Node), "--seconds", "3"]),
     ok = test_command:await("sampling nonode@nohost", Command),
@@ -139,34 +193,22 @@ untraced(_) ->
     printed("<[0-9.]+> profile_late +", Output),
     nomatch = re:run(Output, "is traced while it is sampled").
 
-%% Processes are shown with the function in which they were scheduled in, marked as such, with advice. Such a node is
-%% traced.
-without_flag(Config) ->
-    Node = started([]),
-    _ = test_node:call(Node, fun test_profile_load:shares/0),
-    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
+%% Code that is loaded and purged meanwhile. The names of other code remain, and no sample has a wrong one.
+reloaded(Config) ->
+    Node = bare(),
+    _ = test_node:call(Node, fun() -> test_stuck_system:spin(), test_stuck_system:reloading(), ok end),
     Stacks = profiled(Node, Config, ["--seconds", "3" | ?OFTEN]),
     test_node:stop(Node),
-    printed("is traced while it is sampled, which reduces its throughput: its functions have no names", Output),
-    printed("has no names of functions: it was not started with `\\+JPperf map`", Output),
-    printed("next: add the line `\\+JPperf map` to vm.args \\(rel/vm.args.eex of Elixir\\)", Output),
-    Own = of_process("profile_heavy", Stacks),
-    ?assertMatch(Most when Most > 70, share([Stack || Stack = {[_, Taken, Code | _], _} <- Own,
-                                                      Taken =:= "test_profile_load:inner/2 (resumed)",
-                                                      Code =:= "[code of Erlang]"], Own)).
-
-%% The output has functions without processes, and advice.
-not_started(_) ->
-    Node = test_node:start(#{args => ?WITH_FLAG}),
-    _ = test_node:call(Node, fun() -> [_ | _] = dyntrace:probes(), test_profile_load:shares() end),
-    {0, Output} = test_command:run(["profile", test_node:os_pid(Node), "--seconds", "2"]),
-    test_node:stop(Node),
-    printed("nothing was traced within 2 s: the application dyntrace has not started", Output),
-    printed("; process unknown\\] +test_profile_load:turns/2 > ", Output).
+    Spin = of_process("stuck_spin", Stacks),
+    ?assertMatch(Most when Most > 90, share([Stack || Stack = {[_, "test_stuck_system:spins/1" | _], _} <- Spin],
+                                            Spin)),
+    Loader = of_process("stuck_loader", Stacks),
+    ?assertMatch(Most when Most > 90, share([Stack || Stack = {[_, "test_stuck_system:loads/0" | _], _} <- Loader],
+                                            Loader)).
 
 %% Of two nodes that share the library, only one is sampled.
 two_nodes(Config) ->
-    Nodes = [One, Other] = [started(?WITH_FLAG) || _ <- [one, other]],
+    Nodes = [One, Other] = [started([]) || _ <- [one, other]],
     _ = test_node:call(Other, fun test_profile_load:shares/0),
     _ = test_node:call(One, fun test_profile_load:native/0),
     Stacks = profiled(One, Config, ["--seconds", "3" | ?OFTEN]),
@@ -185,7 +227,7 @@ container(Config) ->
                                             test_shell:project(), os:find_executable("erl")]},
     Name = "boxed_profile_" ++ os:getpid(),
     Node = started([{exec, Exec}], ["-sname", Name, "-start_epmd", "false", "-erl_epmd_port",
-                                    integer_to_list(test_node:free_port()) | ?WITH_FLAG]),
+                                    integer_to_list(test_node:free_port())]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     ?assertMatch(OsPid when OsPid < 100, list_to_integer(test_node:os_pid(Node))),
     Stacks = profiled_of(Name, Config, ["--seconds", "4" | ?OFTEN]),
@@ -195,7 +237,7 @@ container(Config) ->
 
 %% Samples until the node ended are shown, with the names of its code.
 node_ends(_) ->
-    Node = started(?WITH_FLAG),
+    Node = started([]),
     _ = test_node:call(Node, fun test_profile_load:shares/0),
     OsPid = test_node:os_pid(Node),
     Command = test_command:start(["profile", OsPid, "--seconds", "100"]),
@@ -205,28 +247,7 @@ node_ends(_) ->
     {0, _} = test_shell:run("kill -KILL ~s", [OsPid]),
     {0, Output} = test_command:finish(Command),
     printed("ended during the sampling", Output),
-    printed("test_profile_load:repeated/1 > test_profile_load:outer/1", Output).
-
-%% The node writes the map, so it may be an endless pipe, a link, a file with control characters, or anything else.
-hostile_map(_) ->
-    Node = started(?WITH_FLAG),
-    _ = test_node:call(Node, fun test_profile_load:shares/0),
-    OsPid = test_node:os_pid(Node),
-    Map = "/tmp/perf-" ++ OsPid ++ ".map",
-    Unread = "its map /tmp/perf-\\d+.map can't be read: it is not a regular file, or it is too large",
-    [begin
-         {0, _} = test_shell:run("M=~s; ~s", [Map, Make]),
-         {Status, Output} = test_command:run(["profile", OsPid, "--seconds", "1"]),
-         ?assertMatch({Make, 0, _}, {Make, Status, Output}),
-         printed(Pattern, Output),
-         ?assertEqual(nomatch, binary:match(Output, <<"\e">>))
-     end || {Make, Pattern} <- [{"sed -i 's/test_profile_load/\\x1b[2J/' $M", "\\\\x1b\\[2J:inner/2"},
-                                {"rm $M; mkfifo $M", Unread}, {"rm $M; mkdir $M", Unread},
-                                {"rmdir $M; truncate -s 1G $M", Unread},
-                                {"rm $M; head -c 3000000 /dev/urandom > $M", "\\[code of Erlang\\]"},
-                                {"ln -sf /etc/passwd $M", "\\[code of Erlang\\]"}]],
-    {0, _} = test_shell:run("rm -f ~s", [Map]),
-    test_node:stop(Node).
+    printed("profile_heavy", Output).
 
 wrong_arguments(_) ->
     [begin
@@ -239,6 +260,11 @@ wrong_arguments(_) ->
                                 {["--seconds", "never"], "invalid number of seconds"}]].
 
 %% -- Helpers ------------------------------------------------------------------------------------
+
+%% A node without dyntrace.
+bare() ->
+    Ours = [Path || Path <- code:get_path(), test_node:is_ours(Path), filename:basename(Path) =/= "ebin"],
+    test_node:start(#{paths => Ours}).
 
 started(Args) ->
     started([], Args).

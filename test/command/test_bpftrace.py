@@ -216,11 +216,12 @@ class Programs(unittest.TestCase):
 
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
-        places = ["SLOT", "CURRENT", "FRAME", "SAVED", "OUTSIDE"]
+        places = ["SCHEDULERS", "CURRENT", "SLEEP", "PORT", "KIND", "HEAP", "STOP", "CALLED", "FIRST", "LAST", "WORDS",
+                  "INNER", "SPAN"]
         programs: Dict[str, List[str]] = {
             "names+event_sums": ["MOST"], "names+process_samples": [], "names+token_messages": ["LABEL"],
-            "names+candidate_messages": ["ENTRY"], "names+traced_samples+sample_counts": SAMPLING,
-            "dumped_names+untraced_samples+sample_counts": SAMPLING + places}
+            "names+candidate_messages": ["ENTRY"], "at_once+stack_samples+sample_counts": SAMPLING + places,
+            "dumped_names+stack_samples+sample_counts": SAMPLING + places}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", "ASK", *words]})

@@ -1,66 +1,23 @@
-"""Profiles without a node: the map of Erlang's code, functions of libraries, samples as paths, tables and files."""
+"""Profiles without a node: functions of libraries, samples as paths, tables and files."""
 import collections
+import gzip
 import json
-import random
 import struct
 import time
+import types
 import unittest
-from typing import Counter, Dict, Optional, Sequence, Tuple
+from typing import Any, Counter, Dict, Optional, Sequence, Tuple
 
 from dyntrace_command.common.outputs import PROFILE_FILES
-from dyntrace_command.host.perf_map import COVERED_MOST, names_of
 from dyntrace_command.host.symbols import Functions
-from dyntrace_command.node.code import JIT, Place
-from dyntrace_command.node.status import Status
+from dyntrace_command.node.code import JIT, Names, Place
 from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
-from dyntrace_command.profiling.profile_tables import hottest, tables
-from dyntrace_command.profiling.sample_paths import TRACING, UNKNOWN, Path, Sample, Samples, path_of, sample_of
-from dyntrace_command.tracers.bpftrace import Names
-from dyntrace_command.tracers.current_process import SAVED_MOST, Layout, parsed, usable
-
-# CPU time in seconds. Resolving each address of each line would take hours.
-SECONDS_MOST = 30
-
-
-class Maps(unittest.TestCase):
-    """For any map, the names of some addresses are found in bounded time."""
-
-    def test_names(self) -> None:
-        """A line has three fields; a later line overrides an earlier one."""
-        found = names_of(b"0x1000 10 $lists:sort/1\n2000 20 $shop:pay/2\n2010 8 $shop:new/1\n", [0xfff, 0x1000, 0x100f,
-                                                                                              0x1010, 0x2008, 0x2010])
-        self.assertEqual({0x1000: (True, "lists:sort/1"), 0x100f: (True, "lists:sort/1"), 0x2008: (True, "shop:pay/2"),
-                          0x2010: (True, "shop:new/1")}, found)
-
-    def test_spelling(self) -> None:
-        """Elixir's spelling; parts of functions; code outside of functions; control characters."""
-        for name, spelled in (("$'Elixir.Shop.Cart':init/1", (True, "Shop.Cart.init/1")),
-                              ("$lists:sort/1-CodeInfoPrologue", (True, "lists:sort/1")),
-                              ("$global::call_nif_shared", (False, "call_nif_shared [code of the VM]")),
-                              ("$lists::codeFooter", (False, "lists:")),
-                              ("$a:'\x1b[2J'/0", (True, "a:'\\x1b[2J'/0"))):
-            with self.subTest(name):
-                self.assertEqual({1: spelled}, names_of(f"1 1 {name}\n".encode(), [1]))
-
-    def test_absurd_lines(self) -> None:
-        """Absurd lines are skipped, and the others count."""
-        lines = (b"", b"x 10 a", b"1000 0 a", b"1000 ffffffff a", b"ffffffffffffffff 10 a", b"1000 -1 a", b"1000 10",
-                 b"1000 10 ", b"10000000000000000 10 a", b"\0" * 100, b"1000 10 " + b"n" * 5000)
-        self.assertEqual({0x1000: (True, "kept")}, names_of(b"\n".join((*lines, b"1000 10 kept", *lines)), [0x1000]))
-
-    def test_garbled(self) -> None:
-        """Any bytes."""
-        chance = random.Random(1)
-        for _ in range(200):
-            names_of(bytes(chance.choice(b"0123456789abcdef x\n\r\xff$") for _ in range(300)), range(0, 4096, 7))
-
-    def test_time(self) -> None:
-        """Reading ends in time, also if all lines cover all addresses, or if a long text has no lines."""
-        began = time.process_time()
-        names_of(b"0 1000000 a\n" * 200000, range(COVERED_MOST // 1000))
-        names_of(b"1" * 20000000, [1])
-        self.assertLess(time.process_time() - began, SECONDS_MOST)
-
+from dyntrace_command.profiling.pprof import pprof
+from dyntrace_command.profiling.profile_tables import certainty, hottest, tables
+from dyntrace_command.profiling.sample_paths import (
+    BIF, BUSY, COLLECTION, ERLANG, IN_C, IN_ERLANG, LAST_SAVED, LEFT_OUT, NIF, NO_STACK, OTHER, PORT, TRACING, UNKNOWN,
+    Frame, Located, Path, Paths, Sample, Samples, by_function, sample_of)
+from dyntrace_command.tracers.bpftrace import Names as NodeNames
 
 def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") -> bytes:
     """An ELF file whose code is at memory address 0x2000 and file offset 0x1000, with these (name, address, size)."""
@@ -104,16 +61,6 @@ class Libraries(unittest.TestCase):
             self.assertEqual(("erts_schedule", None), functions.at(0x1205))
             self.assertEqual(("beam_jit_call_bif_x", None), (functions.at(0x1300).name, functions.at(0x1300).part))
 
-    def test_saved(self) -> None:
-        """Only a saved stack that is complete, or too deep, is used: the one that was saved before the sample."""
-        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1 (last saved)", "md5 [beam.smp]"),
-                         path([4], saved=[1, 2, 3]))
-        self.assertEqual(("<0.9.0> till", "lists:sort/1", "shop:pay/1"), path([2, 1, 3], saved=[1, 2, 3]))
-        self.assertEqual(SAVED_MOST + 2, len(path([4], saved=[2] * SAVED_MOST)))
-        for stack in ([1, 2], [1, 99, 3], [1, 4, 3], [99], [1, 5, 3]):
-            with self.subTest(stack):
-                self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "md5 [beam.smp]"), path([4], saved=stack))
-
     def test_parts(self) -> None:
         """A static function between two of the collector's is part of the collector; one at its edge may not be."""
         functions = Functions(library(GC), 100)
@@ -147,135 +94,157 @@ class Libraries(unittest.TestCase):
             pass
 
 
-PLACES: Dict[int, Place] = {
-    1: Place("erlang", "lists:sort/1"), 2: Place("erlang", "shop:pay/1"),
-    3: Place("erlang", "erts_beamasm:normal_exit/0"), 4: Place("c", "md5 [beam.smp]"), 5: JIT,
-    6: Place("c", "static function [beam.smp]", "garbage collection"), 7: Place("tracer", "fire [dyntrace.so]"),
-    8: Place("c", "erts_garbage_collect [beam.smp]", "garbage collection")}
+# A return address leads to the code before it, so code that is called from is one below the address in a stack.
+PLACES: Dict[int, Optional[Place]] = {
+    11: Place("erlang", "lists:sort/1", None, "lists.erl", 512), 21: Place("erlang", "shop:pay/1", None, "shop.erl", 7),
+    31: Place("erlang", "erts_beamasm:normal_exit/0"), 41: Place("c", "md5 [beam.smp]"), 51: JIT,
+    61: Place("c", "static function [beam.smp]", "garbage collection"), 71: Place("tracer", "fire [dyntrace.so]"),
+    81: Place("c", "erts_garbage_collect [beam.smp]", "garbage collection"),
+    91: Place("fragment", "garbage_collect"), 101: Place("fragment", "call_light_bif_shared"),
+    111: Place("fragment", "call_nif_shared"), 121: Place("fragment", "plus_body_shared"),
+    131: Place("fragment", "process_main")}
+SORT, PAY, EXIT, COLLECT, LIGHT_BIF, CALL_NIF, MAIN = 12, 22, 32, 92, 102, 112, 132
+WORD = 0x93
 
 
-def path(stack: Sequence[int], process: str = "<0.9.0>", kernel: Sequence[str] = (),
-         thread: str = "erts_sched_1", saved: Sequence[int] = ()) -> Tuple[str, ...]:
-    """The path of a sample."""
-    names = Names()
+def code_of() -> Any:
+    """A node's code."""
+    return types.SimpleNamespace(
+        places=PLACES, layout=types.SimpleNamespace(normal_exit=EXIT),
+        names=Names({WORD: ("<0.9.0>", "", "shop:init/1")}, {7: "erlang:md5/1"}, {8: "crypto:hash/2"}))
+
+
+def sampled(stack: Sequence[int], **values: Any) -> Sample:
+    """A sample of a scheduler."""
+    fields: Dict[str, Any] = {"thread": "erts_sched_1", "process": WORD, "where": 1, "how": IN_ERLANG, "returns_to": 0,
+                              "export": 0, "called": 0, "doing": 0, "stack": tuple(stack), "kernel": ()}
+    return Sample(**{**fields, **values})
+
+
+def located(stack: Sequence[int], saved: Sequence[int] = (PAY, EXIT), **values: Any) -> Located:
+    """The place of a sample of a process with this stack."""
+    names = NodeNames()
     names.learn(["name", "<0.9.0>", "shop:init/1", "till"])
-    found: Path = path_of(Sample(thread, process, "shop:loop/1", tuple(stack), tuple(kernel)), PLACES.get, names,
-                          tuple(saved))
-    return (found.root, *found.frames)
+    return Paths(code_of(), names).locate(sampled(stack, **values), tuple(saved))
 
 
-class Paths(unittest.TestCase):
+def path(stack: Sequence[int], saved: Sequence[int] = (PAY, EXIT), **values: Any) -> Tuple[str, ...]:
+    """The names of its frames."""
+    found = located(stack, saved, **values)
+    return (found.root, *(frame.name for frame in found.frames))
+
+
+class PathsOfSamples(unittest.TestCase):
     """Samples as paths."""
 
     def test_keys(self) -> None:
-        """Keys as bpftrace 0.17 prints them, with addresses only, and escaped twice; other keys are ignored."""
-        for line in ("\n\t7f01 0x7f01 ([unknown])\n\t7f02 0x7f02 ([unknown])\n", "\n7f01\n7f02\n", "\\n7f01\\n7f02\\n"):
-            self.assertEqual(Sample("1_scheduler", "<0.9.0>", "a:'b,c'/1", (0x7f01, 0x7f02), ("do_it",)),
-                             sample_of(f"1_scheduler,<0.9.0>,a:'b,c'/1,{line},\n\tffffffff81444bb4 do_it+12\n"))
-        self.assertEqual(Sample("x", "-", "", (), ("do_it", "ffff")),
-                         sample_of("x,-,,,\n\tffffffff81444bb4do_it+12\n\tffff\n"))
-        self.assertEqual(Sample("x", "-", "", (), ()), sample_of("x,-,,,"))
-        self.assertEqual(Sample("x,y", "", "", (), ()), sample_of("x,y,,,,"))
-        self.assertIsNone(sample_of("nothing"))
+        """Keys as bpftrace 0.17 prints them, with addresses only, and escaped twice; numbers with and without a sign;
+        other keys are ignored."""
+        for line in ("\n\t7f01 0x7f01 ([unknown])\n\t7f02 0x7f02 ([unknown])\n", "\n7f01\n7f02\n",
+                     "\\n7f01\\n7f02\\n"):
+            for where in ("-2", "18446744073709551614"):
+                self.assertEqual(Sample("1_scheduler", 3, 2 ** 64 - 2, 1, 4, 5, 6, 8, (0x7f01, 0x7f02), ("do_it",)),
+                                 sample_of(f"1_scheduler,3,{where},1,4,5,6,8,{line},\n\tffffffff81444bb4 do_it+12\n"))
+        none = "0,0,0,0,0,0,0"
+        self.assertEqual(sampled((), thread="x", process=0, where=0, how=0, kernel=("do_it", "ffff")),
+                         sample_of(f"x,{none},,\n\tffffffff81444bb4do_it+12\n\tffff\n"))
+        self.assertEqual("x,y", (sample_of(f"x,y,{none},,") or sampled(())).thread)
+        for key in ("nothing", "x,-,0,0,0,0,0,0,,", "x,0,0,0,0,0,0,,"):
+            self.assertIsNone(sample_of(key))
 
     def test_hostile_keys(self) -> None:
-        """The node's texts may look like stacks: the result is a sample or none, in bounded time."""
+        """The names of threads may look like stacks: the result is a sample or none, in bounded time."""
         began = time.process_time()
-        for name in ("x,\nab", "x,\nab\x0bzz\n,", "x,\n \n", "x," + "\naaa" * 15, "," * 63, ",\n" * 31):
+        for name in ("x,\nab", "x,\nab\x0bzz\n,", "x,\n \n", "x," + "\naaa" * 15, "," * 63, ",\n" * 31, "1," * 31):
             for rest in (",\n\t7f00\n,\n\tffffffff81444bb4 do_it+12\n", "\n!,\n\t7f00\n,\n", ",,"):
-                sample_of(f"s,-,{name}{rest}")
-                sample_of(f"s,{name[:31]},{name}{rest}")
+                sample_of(f"{name},0,0,0,0,0,0,0{rest}")
+                sample_of(f"s,{name}{rest}")
         self.assertLess(time.process_time() - began, 1)
 
     def test_erlang(self) -> None:
-        """Complete stacks, also below C functions; kernel frames come last."""
-        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1"), path([1, 2, 3]))
-        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1", "md5 [beam.smp]", "b [kernel]", "a [kernel]"),
-                         path([4, 1, 2, 3], kernel=["a", "b"]))
+        """In Erlang code, the innermost function is that of the instruction; kernel frames come last."""
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "lists:sort/1", "b [kernel]", "a [kernel]"),
+                         path([11, 99], kernel=("a", "b")))
+        found = located([11])
+        self.assertEqual((Frame("shop:pay/1", "shop.erl", 7), Frame("lists:sort/1", "lists.erl", 512)), found.frames)
+        self.assertEqual((ERLANG, "exact"), (found.activity, found.stack))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "plus_body_shared [code of the VM]"), path([121]))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "[code of Erlang]"), path([51]))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", UNKNOWN), path([99]))
 
-    def test_without_frame_pointers(self) -> None:
-        """Callers are not guessed: an incomplete chain, or one that leaves the code, is dropped."""
-        for stack in ([4, 1, 2], [4], [4, 99, 1, 2, 3]):
-            with self.subTest(stack):
-                self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "md5 [beam.smp]"), path(stack))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", UNKNOWN), path([99]))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[code of Erlang]"), path([5, 5]))
+    def test_called(self) -> None:
+        """The shared code that has called C code says what the process does; BIFs and NIFs have names."""
+        cases: Sequence[Tuple[int, Dict[str, Any], str, Tuple[str, ...]]] = (
+            (COLLECT, {}, COLLECTION, ("[garbage collection]", "md5 [beam.smp]")),
+            (LIGHT_BIF, {"export": 7, "called": 8}, BIF, ("erlang:md5/1", "md5 [beam.smp]")),
+            (CALL_NIF, {"export": 7, "called": 8}, NIF, ("crypto:hash/2", "md5 [beam.smp]")),
+            (CALL_NIF, {}, NIF, ("md5 [beam.smp]",)),
+            (SORT, {"export": 7, "called": 8}, ERLANG, ("lists:sort/1", "md5 [beam.smp]")),
+            (MAIN, {}, OTHER, ("md5 [beam.smp]",)))
+        for returns_to, values, activity, frames in cases:
+            with self.subTest(returns_to):
+                found = located([41, 99], how=IN_C, returns_to=returns_to, **values)
+                self.assertEqual((activity, ("shop:pay/1", *frames)),
+                                 (found.activity, tuple(frame.name for frame in found.frames)))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "crypto:hash/2", "md5 [beam.smp]"),
+                         path([41], how=IN_C, called=8, thread="erts_dcpus_1"))
+
+    def test_stacks(self) -> None:
+        """A stack that may be that of an earlier call is marked, and one without its bottom is missing."""
+        found = located([41], how=LAST_SAVED)
+        self.assertEqual(("shop:pay/1 (last saved)", "last saved"), (found.frames[0].name, found.stack))
+        self.assertEqual("exact", located([41], how=LAST_SAVED, returns_to=MAIN).stack)
+        self.assertEqual("missing", located([11], saved=(PAY,)).stack)
+        self.assertEqual(("<0.9.0> till", NO_STACK, "lists:sort/1"), path([11], saved=()))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", LEFT_OUT, UNKNOWN, "lists:sort/1"),
+                         path([11], saved=(99, 0, PAY, EXIT)))
 
     def test_parts(self) -> None:
         """Static functions have the name of their part, once."""
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[garbage collection]"), path([6]))
-        self.assertEqual(("<0.9.0> till", "shop:loop/1 (resumed)", "[garbage collection]",
-                          "erts_garbage_collect [beam.smp]"), path([6, 8]))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "[garbage collection]"),
+                         path([61], how=IN_C, returns_to=COLLECT))
+        self.assertEqual(("<0.9.0> till", "shop:pay/1", "[garbage collection]", "erts_garbage_collect [beam.smp]"),
+                         path([61, 81], how=IN_C, returns_to=COLLECT))
 
     def test_outside(self) -> None:
         """Threads without a process, with old and new names, and the cost of tracing itself."""
-        for thread, process, root in (("erts_sched_2", "-", "[schedulers: ports, scheduling, spinning]"),
-                                      ("2_dirty_cpu_sch", "-", "[dirty CPU schedulers]"),
-                                      ("10_dirty_cpu_sc", "-", "[dirty CPU schedulers]"),
-                                      ("10_dirty_io_sch", "-", "[dirty I/O schedulers]"),
-                                      ("erts_dcpus_1", "", "[dirty CPU schedulers; process unknown]"),
-                                      ("0_poller", "", "[polling for I/O]"), ("a\x1bb", "", "[thread a\\x1bb]")):
+        for thread, root in (("erts_sched_2", "[schedulers: ports, scheduling, spinning]"),
+                             ("2_dirty_cpu_sch", "[dirty CPU schedulers]"),
+                             ("10_dirty_cpu_sc", "[dirty CPU schedulers]"),
+                             ("10_dirty_io_sch", "[dirty I/O schedulers]"), ("0_poller", "[polling for I/O]"),
+                             ("a\x1bb", "[thread a\\x1bb]")):
             with self.subTest(thread):
-                self.assertEqual((root, "md5 [beam.smp]"), path([4], process, thread=thread))
-        self.assertEqual((TRACING, "fire [dyntrace.so]"), path([7]))
-        # A process that can't be traced, and a node that traces nothing.
-        for process in ("-", ""):
-            self.assertEqual(("[schedulers: ports, scheduling, spinning; process unknown]", "shop:pay/1",
-                              "lists:sort/1"), path([1, 2, 3], process))
+                self.assertEqual((root, "md5 [beam.smp]"), path([41], process=0, thread=thread))
+        self.assertEqual((TRACING, "fire [dyntrace.so]"), path([71]))
+        self.assertEqual([PORT, BUSY, OTHER],
+                         [located([41], process=0, doing=doing).activity for doing in (256, 9, 0)])
+        self.assertEqual("", located([41], process=0, thread="0_poller").activity)
+
+    def test_names(self) -> None:
+        """A process has the name that the node reports, else the registered one, else the function that it began."""
+        for name, first, root in (("till", "shop:init/1", "<0.9.0> till"), ("", "shop:init/1", "<0.9.0> shop:init/1"),
+                                  ("", "proc_lib:init_p/5", "<0.9.0>")):
+            code = code_of()
+            code.names.processes[WORD] = ("<0.9.0>", name, first)
+            self.assertEqual(root, Paths(code, NodeNames()).locate(sampled([11]), (EXIT,)).root)
 
     def test_lost(self) -> None:
-        """Samples that the kernel has counted but not delivered are missing."""
+        """Samples that the kernel has counted but not delivered are missing; a stack ends at a frame that is lost."""
         samples = Samples()
-        samples.take([], {"stacks0": {"x,-,,,": 3, "nothing": 1}, "all0": {"samples": 5}})
+        samples.take([], {"stacks0": {"x,0,0,0,0,0,0,0,,": 3, "nothing": 1}, "all0": {"samples": 5}})
         self.assertEqual(({0: 5}, {0: 2}), (samples.all, samples.missing()))
+        for frame in ("0", "1", "3"):
+            samples.take(["frame", "-2", frame, "17"], {})
+        self.assertEqual((17, 17), samples.stack(2 ** 64 - 2))
 
 
-class Layouts(unittest.TestCase):
-    """A node's description of its memory, and words of that memory."""
-
-    TEXT = "856 168 96 4,5,6,7 36,37"
-
-    def test_parsed(self) -> None:
-        """Only numbers that can be offsets in a structure and bits of a word are accepted."""
-        self.assertEqual(Layout(856, 168, 96, [4, 5, 6, 7], [36, 37]), parsed(self.TEXT))
-        for wrong in ("", "856", self.TEXT + " 1", self.TEXT + ",64", "x" + self.TEXT, "99999 1 1 4 5", "-1 1 1 4 5",
-                      "1 1 1 4; 5", "1 1 1 4 "):
-            with self.subTest(wrong):
-                self.assertIsNone(parsed(wrong))
-
-    def test_usable(self) -> None:
-        """A node is traced if its description is incomplete, and the command says why."""
-        for text, what in ((self.TEXT, ""), (self.TEXT.replace("96", "0"), "its stacks have no frames"),
-                           ("1 2", "its status does not say where its memory names the process that a thread runs")):
-            with self.subTest(text):
-                layout, why = usable(Status([("layout", text)]))
-                self.assertEqual((what, what == ""), (why, layout is not None))
-        self.assertIsNone(usable(Status())[0])
-
-    def test_pids(self) -> None:
-        """The bits of a number may be at any positions; the word 0 means no process."""
-        layout = Layout(8, 8, 8, [7, 8, 4], [63])
-        self.assertEqual(["<0.0.0>", "<0.1.0>", "<0.6.0>", "<0.5.1>", "-"],
-                         [layout.pid(word) for word in (3, 0x83, 0x113, 0x8000000000000093, 0)])
-
-    def test_samples(self) -> None:
-        """Depending on its version, bpftrace prints words with or without a sign."""
-        layout = Layout(8, 8, 8, [4, 5], [63])
-        for process, saved in (("-9223372036854775757", "-2"), ("9223372036854775859", "18446744073709551614")):
-            samples = Samples(layout)
-            samples.take([], {"stacks0": {f"x,{process},{saved},\n7f01\n,": 1}})
-            samples.take(["frame", "18446744073709551614", "0", "17"], {})
-            samples.take(["frame", "18446744073709551614", "1", "18"], {})
-            samples.take(["frame", "18446744073709551614", "3", "20"], {})
-            self.assertEqual([Sample("x", "<0.3.1>", "", (0x7f01,), (), 2 ** 64 - 2)], list(samples.of))
-            self.assertEqual((17, 18), samples.stack(2 ** 64 - 2))
-        self.assertEqual(Sample("x", "-", "", (), ()), sample_of("x,0,0,,", layout))
-
-
-FOUND: Counter[Path] = collections.Counter({
-    Path("<0.9.0> till", "<0.9.0>", ("shop:pay/1", "lists:sort/1")): 60,
-    Path("<0.9.0> till", "<0.9.0>", ("shop:pay/1", "a;b", "c [kernel]")): 30,
-    Path("[polling for I/O]", "", ()): 10})
+FOUND: Counter[Located] = collections.Counter({
+    Located("<0.9.0> till", "<0.9.0>", (Frame("shop:pay/1", "shop.erl", 7), Frame("lists:sort/1", "lists.erl", 512)), 0,
+            ERLANG, "exact"): 60,
+    Located("<0.9.0> till", "<0.9.0>", (Frame("shop:pay/1", "shop.erl", 8), Frame("a;b"), Frame("c [kernel]")), 0, BIF,
+            "last saved"): 30,
+    Located("[polling for I/O]", "", (), 0, "", ""): 10})
+PATHS = by_function(FOUND)
 
 TAKEN = Taken("a title", 100, 1)
 
@@ -285,7 +254,10 @@ class Shown(unittest.TestCase):
 
     def test_tables(self) -> None:
         """Shares, own and total time, hottest paths."""
-        processes, functions = tables(FOUND, 100)
+        schedulers, processes, functions = tables(FOUND, 100, 1, [2, 0, 0])
+        self.assertEqual([["SCHEDULERS", "CPU", "SHARE"], ["Erlang code", "0.60 s", "30.0 %"],
+                          ["BIFs", "0.30 s", "15.0 %"], ["sleep, or not on a CPU", "", "55.0 %"]], schedulers)
+        self.assertEqual("stacks: 66.7 % exact, 33.3 % last saved, 0.0 % missing", certainty(FOUND))
         self.assertEqual([["SHARE", "CPU", "PROCESS", "HOTTEST PATH"],
                           ["90.0 %", "0.90 s", "<0.9.0> till", "shop:pay/1 > lists:sort/1  60.0 %"],
                           ["10.0 %", "0.10 s", "[polling for I/O]", ""]], processes)
@@ -296,8 +268,9 @@ class Shown(unittest.TestCase):
 
     def test_many(self) -> None:
         """The remaining entries share one row."""
-        many: Counter[Path] = collections.Counter({Path(f"<0.{n}.0>", f"<0.{n}.0>", ("a:b/1",)): 1 for n in range(50)})
-        self.assertEqual(["76.0 %", "", "38 more", ""], tables(many, 99)[0][-1])
+        many: Counter[Located] = collections.Counter({
+            Located(f"<0.{n}.0>", f"<0.{n}.0>", (Frame("a:b/1"),), 0, ERLANG, "exact"): 1 for n in range(50)})
+        self.assertEqual(["76.0 %", "", "38 more", ""], tables(many, 99, 1, [])[0][-1])
 
     def test_hottest(self) -> None:
         """The path goes from callee to callee, and ends where most samples do."""
@@ -310,15 +283,21 @@ class Shown(unittest.TestCase):
 
     def test_folded(self) -> None:
         """One line per path."""
-        self.assertIn("<0.9.0> till;shop:pay/1;a:b;c [kernel] 30\n", folded(FOUND, TAKEN))
+        self.assertIn("<0.9.0> till;shop:pay/1;a:b;c [kernel] 30\n", folded(PATHS, TAKEN))
 
     def test_speedscope(self) -> None:
         """Frames are referenced by number; weights are in ns."""
-        profile = json.loads(speedscope(FOUND, TAKEN))
+        profile = json.loads(speedscope(PATHS, TAKEN))
         of: Optional[Dict[str, object]] = profile["profiles"][0]
         assert of
         self.assertEqual((10 ** 9, [3 * 10 ** 8, 6 * 10 ** 8, 10 ** 8]), (of["endValue"], of["weights"]))
         self.assertEqual(3, len(profile["profiles"][0]["samples"]))
+
+    def test_pprof(self) -> None:
+        """Functions with files, and each text once; pprof itself reads it in profile_SUITE."""
+        profile = gzip.decompress(pprof(FOUND, 100, 1))
+        for text, count in ((b"shop:pay/1", 1), (b"shop.erl", 1), (b"<0.9.0> till", 1), (b"[polling for I/O]", 1)):
+            self.assertEqual(count, profile.count(text))
 
     def test_page(self) -> None:
         """The data does not end the page's script."""

@@ -917,7 +917,7 @@ exited_during_a_dump(Events) ->
 
 consumer_killed(Config) ->
     start([{interval, 10}], Config),
-    Before = left_at_first(Config),
+    Before = call(Config, fun left/0),
     call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
     Consumer = attach(?PROBES, Config),
     test_wait:until("a dump", fun() -> dumps(Config) > 0 end),
@@ -939,17 +939,12 @@ left() ->
                    Worker -> length(element(2, process_info(Worker, links)))
                end}.
 
-%% A process that is linked to the worker determines the VM's layout when it starts.
-left_at_first(Config) ->
-    test_wait:until("it has learned", 1, fun() -> maps:get(links, call(Config, fun left/0)) end),
-    call(Config, fun left/0).
-
 until_left(Before, Config) ->
     test_wait:until("nothing is left", Before, fun() -> call(Config, fun left/0) end).
 
 worker_killed(Config) ->
     start([{interval, 10}], Config),
-    Before = left_at_first(Config),
+    Before = call(Config, fun left/0),
     call(Config, fun() -> register(test_many, spawn(fun many/0)) end),
     Consumer = attach(?PROBES, Config),
     [begin
@@ -969,7 +964,7 @@ worker_killed(Config) ->
 
 dumper_killed(Config) ->
     start([{interval, 10}], Config),
-    Before = left_at_first(Config),
+    Before = call(Config, fun left/0),
     Consumer = attach(?PROBES, Config),
     until_following(sources, [identities], Config),
     [begin

@@ -1,7 +1,7 @@
 %% Work with known shares of the CPU and known call paths, for profiles.
 -module(test_profile_load).
 
--export([shares/0, native/0, late/0]).
+-export([shares/0, native/0, late/0, paths/0]).
 
 %% The size of one piece of work, some milliseconds: long compared with waking up and passing the work on, and short
 %% enough that other load on the machine affects all processes.
@@ -60,6 +60,35 @@ native() ->
      || {Name, Job} <- [{profile_nif, fun() -> crypto:hash(sha512, Data) end},
                         {profile_dirty, fun() -> crypto:pbkdf2_hmac(sha512, <<"word">>, <<"salt">>, 5000, 64) end},
                         {profile_gc, fun() -> true = erlang:garbage_collect(), hd(Live) end}]].
+
+%% Processes that end in Erlang code, BIFs, garbage collection and an exception handler, in known paths.
+paths() ->
+    {ok, _} = application:ensure_all_started(crypto),
+    [spawn(fun() -> true = register(Name, self()), work(Job) end)
+     || {Name, Job} <- [{profile_deep, fun() -> deep(60, ?UNIT div 10) end},
+                        {profile_tail, fun() -> [tail(?UNIT div 10)] end},
+                        {profile_handler, fun() -> [handler(?UNIT div 10)] end},
+                        {profile_map, fun() -> [job(200)] end},
+                        {profile_hash, fun() -> crypto:hash(sha512, <<0:80000>>) end}]].
+
+%% Recursion that is no tail call.
+deep(0, Count) -> inner(Count, 0);
+deep(Depth, Count) -> 1 + deep(Depth - 1, Count).
+
+%% A tail call leaves no frame.
+tail(Count) ->
+    inner(Count, 0).
+
+handler(Count) ->
+    try
+        error(Count)
+    catch
+        error:Count -> {ok, inner(Count, 0)}
+    end.
+
+job(Size) ->
+    Map = maps:from_list([{{key, N}, N} || N <- lists:seq(1, Size)]),
+    {Size, maps:fold(fun(_, N, Sum) -> N + Sum end, 0, maps:map(fun(_, N) -> N * 2 end, Map))}.
 
 %% Another process, for a profile that is already running.
 late() ->

@@ -155,14 +155,23 @@ SUBCOMMANDS = {
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,
-        for_seconds(10, "how long to sample (default: 10). A busy node without +JPperf map loses a tenth of its "
-                    "throughput during that time, or up to two thirds if it mostly exchanges messages"),
+        for_seconds(10, "how long to sample (default: 10)"),
         argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU, at most "
                  "1000 (default: 99)"),
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid"),
+        argument("--wall", action="store_true", help="sample all processes, also those that wait, a few times per "
+                 "second"),
+        argument("--compare", metavar="FILE", help="also show how the shares of functions differ from those of an "
+                 "earlier profile, written with `-o NAME.folded`"),
         argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: print "
                  "tables on the terminal)")],
         "profile.profile"),
+    "stacks": Subcommand("print the stacks of all processes and schedulers; works on a node that hangs", [
+        UNPREPARED,
+        argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid, with its whole "
+                 "stack"),
+        argument("--json", action="store_true", help="print JSON")],
+        "stacks.stacks"),
     "request": Subcommand("follow one request through processes, as a timeline", [
         NODE,
         argument("label", nargs="?", metavar="LABEL", help="the label of its seq_trace token"),
@@ -250,6 +259,8 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
         whole.error("report: --load requires NODE")
     if options.command == "snapshot":
         check_snapshot(options, whole)
+    if options.command == "profile" and options.wall and (options.process or options.compare):
+        whole.error("profile: --wall takes neither --process nor --compare")
     if options.command == "record":
         check_when(options, whole)
     if options.command == "request":

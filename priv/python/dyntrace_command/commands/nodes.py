@@ -36,6 +36,10 @@ def show_nodes(options: argparse.Namespace) -> None:
     for node in found:
         for withheld in node.status.withheld():
             print(f"{node.show()} can't trace {withheld}")
+    for node in found:
+        if node.without_stacks():
+            print(f"`dyntrace profile` and `dyntrace stacks` show no Erlang functions of {node.show()}: "
+                  f"{node.without_stacks()}")
     able = [str(pid) for pid, why in obstacles.items() if why is None]
     if able:
         print(f"`dyntrace load` can load it into {', '.join(able)}")

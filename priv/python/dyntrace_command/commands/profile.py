@@ -1,52 +1,55 @@
-"""`dyntrace profile`: samples a node's threads to show which functions and processes use the CPUs."""
+"""`dyntrace profile`: samples a node's threads to show which functions and processes use the CPUs.
+
+The node is not traced, and needs neither a flag nor dyntrace: names and stacks are read from its memory.
+"""
 import argparse
 import collections
 import contextlib
 import math
+import os
 import select
 import time
-from typing import Counter, Dict, Optional, Set, Tuple
+from typing import Counter, Optional, Set
 
-from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.outputs import PROFILE_FILES, extension_of
-from dyntrace_command.common.terminal import plural, print_table, say
+from dyntrace_command.common.terminal import clean, plural, print_table, say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import checked_output, write_file
-from dyntrace_command.host.tools import tool, tool_version
 from dyntrace_command.node.code import Code
-from dyntrace_command.node.node import Node, pick, untraced
+from dyntrace_command.node.node import Node, check_readable, find_node, pick
+from dyntrace_command.profiling.profile_comparison import changes, folded_paths, stacks_of
 from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
-from dyntrace_command.profiling.profile_tables import tables
-from dyntrace_command.profiling.sample_paths import FRAMES_MOST, Path, Samples, paths
-from dyntrace_command.tracers.bpftrace import Bpftrace, Names
-from dyntrace_command.tracers.current_process import Layout, layout_of
+from dyntrace_command.profiling.profile_tables import certainty, tables
+from dyntrace_command.profiling.sample_paths import Located, Samples, by_function, paths
+from dyntrace_command.profiling.waiting_paths import sample_all, table
+from dyntrace_command.tracers.bpftrace import AT_ONCE, BTF, Bpftrace, Names, require_bpftrace
+from dyntrace_command.tracers.scheduler_samples import program
 
-# bpftrace has a stack mode without symbol lookup from this version on.
-RAW_SINCE = (0, 21)
-
-# Seconds to wait for names after the last sample, and for a second bpftrace that gets them.
-NAMED_S, NEW_S = 5, 15
+# Seconds to wait for a second bpftrace that gets names.
+NEW_S = 15
+# The seconds after which names are looked up the first time. The time doubles, up to the second number.
+FIRST_LEARN_S, LEARN_S = 1, 8
 
 
 def profile(options: argparse.Namespace) -> None:
     """Samples for some seconds, then prints tables or writes a file."""
-    node = pick(options.node)
     output = checked_output(options.output) if options.output else None
     kind = extension_of(output or "", PROFILE_FILES)
+    if options.wall:
+        wall(options, output, kind)
+        return
+    require_bpftrace()
+    old = folded_paths(options.compare) if options.compare else None
+    node = profiled_node(options.node)
     with contextlib.closing(Code(node)) as code:
-        layout, why = layout_of(node, code)
-        samples, names = Samples(layout, kind == TIMED), Names()
-        if layout is None:
-            say(f"dyntrace: {node.show()} is traced while it is sampled, which reduces its throughput: {why}")
-        seconds = sample(node, options, program(layout, code), samples, names)
+        if code.why:
+            say(f"dyntrace: {node.show()} is sampled without Erlang stacks, functions and processes: {code.why}")
+        samples, names = Samples(kind == TIMED), Names()
+        seconds = sample(node, options, code, samples, names)
         code.refresh()
         found = chosen(paths(samples, code, names), names, options.process)
-    if code.why:
-        say(f"dyntrace: {node.show()} has no names of functions: {code.why}. There are no Erlang stacks: each "
-            "process has only the function in which a scheduler resumed it\n"
-            f"  next: {code.step}")
-    if seconds and not is_traced(samples, names):
-        say(untraced(node, seconds).text)
+        counts = code.layout.counts if code.layout else []
     if not found:
         who = f"process {options.process} of {node.show()}" if options.process else node.show()
         raise Failure("no_samples", who=who, seconds=seconds)
@@ -54,42 +57,59 @@ def profile(options: argparse.Namespace) -> None:
     if output:
         write_file(output, WRITERS[kind](found, taken))
         print(output)
+    if old:
+        print(f"changes since {options.compare}, in points of all samples:\n")
+        print_table(changes(old, stacks_of(by_function(found))))
+    if output or old:
         return
     total = sum(found.values())
     print(f"profile of {node.show()}: {plural(seconds, 'second')}, {total} samples at {options.hz} Hz = "
-          f"{taken.cpus(total)} CPUs")
-    for table in tables(found, options.hz):
+          f"{taken.cpus(total)} CPUs; {certainty(found)}")
+    for rows in tables(found, options.hz, seconds, [] if options.process else counts):
         print()
-        print_table(table)
+        print_table(rows)
 
 
-def program(layout: Optional[Layout], code: Code) -> Tuple[str, Dict[str, str]]:
-    """Returns the bpftrace program and the values of its placeholders. Without a layout, the node has to be traced."""
-    mode = "raw" if tool_version(tool("bpftrace")) >= RAW_SINCE else "perf"
-    words = {"MODE": mode, "FRAMES": str(FRAMES_MOST)}
-    if layout:
-        return "dumped_names+untraced_samples+sample_counts", {**words, **layout.words(code)}
-    return "names+traced_samples+sample_counts", words
+def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
+    """Samples all processes, then prints a table or writes a file."""
+    node = find_node(options.node) if options.node else pick(None)
+    check_readable(node)
+    say(f"sampling all processes of {node.show()}: {options.seconds:g} s, or until Ctrl-C")
+    try:
+        waiting = sample_all(node, options.seconds)
+    except (OSError, ValueError) as error:
+        raise Failure("no_stacks", node=node.show(), why=clean(reason(error))) from None
+    if output:
+        hertz = max(1, round(waiting.snapshots / waiting.seconds))
+        title = f"{node.node}, all processes, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+        write_file(output, WRITERS[kind](waiting.of, Taken(title, hertz, round(waiting.seconds))))
+        print(output)
+        return
+    print(f"processes of {node.show()}: {plural(waiting.snapshots, 'snapshot')} in {waiting.seconds:.1f} s; "
+          f"{certainty(waiting.of)}\n")
+    print_table(table(waiting))
 
 
-def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, str]], samples: Samples,
-           names: Names) -> int:
+def profiled_node(name: str) -> Node:
+    """Returns the node of that name, with or without dyntrace; without a name, the only one that has it."""
+    node = find_node(name) if name else pick(None)
+    check_readable(node)
+    if node.process.is_stopped():
+        raise Failure("stopped", pid=node.pid, name=node.node)
+    if not os.path.exists(BTF):
+        raise Failure("no_btf", path=BTF)
+    return node
+
+
+def sample(node: Node, options: argparse.Namespace, code: Code, samples: Samples, names: Names) -> int:
     """Takes samples until the time is over, Ctrl-C, or the end of the node; returns the seconds sampled."""
-    wanted, taken = math.ceil(options.seconds), 0
-    # After the last sample: the processes whose names are awaited, and the deadline.
-    busy: Optional[Set[str]] = None
-    named_until = 0.0
-    with Bpftrace(node, how[0], HERTZ=str(options.hz), **how[1]) as bpftrace, Interrupted() as interrupted:
-        while not interrupted.happened.is_set():
+    wanted, taken, learn = math.ceil(options.seconds), 0, FIRST_LEARN_S
+    part, words = program(code.layout, "dumped_names" if node.library and not node.replaced else AT_ONCE)
+    with Bpftrace(node, part, HERTZ=str(options.hz), **words) as bpftrace, Interrupted() as interrupted:
+        while taken < wanted and not interrupted.happened.is_set():
             if not node.lives():
                 # Its last samples arrive within a second.
                 wanted = min(wanted, taken + 1)
-            if taken >= wanted:
-                # A busy node is late to emit names.
-                if busy is None:
-                    busy, named_until = samples.busy(), time.monotonic() + NAMED_S
-                if samples.layout or names.of.keys() >= busy or not node.lives() or time.monotonic() > named_until:
-                    break
             for line in bpftrace.lines() if select.select([bpftrace], [], [], 0.2)[0] else []:
                 names.learn(line.fields)
                 if taken < wanted:
@@ -97,7 +117,11 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
                     taken += line.fields == ["second"]
                 if line.fields == ["ready"]:
                     say(f"sampling {node.show()}: {plural(wanted, 'second')}, or until Ctrl-C")
-    if samples.layout and busy is not None and not names.of.keys() >= busy and node.lives():
+            if taken >= learn:
+                learn = taken + min(taken, LEARN_S)
+                samples.learn(code)
+    samples.learn(code)
+    if names.of and node.lives() and not busy_pids(samples, code) <= names.of.keys():
         # The profile is useful even if some names are missing.
         with contextlib.suppress(Failure):
             name_new(node, names)
@@ -106,9 +130,13 @@ def sample(node: Node, options: argparse.Namespace, how: Tuple[str, Dict[str, st
     return taken
 
 
+def busy_pids(samples: Samples, code: Code) -> Set[str]:
+    """Returns the pids of the busiest processes."""
+    return {code.names.processes[process][0] for process in samples.busy() & code.names.processes.keys()}
+
+
 def name_new(node: Node, names: Names) -> None:
-    """Requests the names of new processes in a node that is not traced: each program that requests names gets all
-    names."""
+    """Requests the names of new processes: each program that requests names gets all names."""
     until = time.monotonic() + NEW_S
     with Bpftrace(node, "dumped_names") as bpftrace, Interrupted() as interrupted:
         while time.monotonic() < until and node.lives() and not interrupted.happened.is_set():
@@ -117,14 +145,9 @@ def name_new(node: Node, names: Names) -> None:
                 until = 0 if line.fields == ["ready"] else until
 
 
-def is_traced(samples: Samples, names: Names) -> bool:
-    """Returns whether the node has emitted events. Without them, there are samples, but they have no processes."""
-    return bool(names.of) or any(sample.process for sample in samples.of)
-
-
-def chosen(found: "Counter[Path]", names: Names, process: str) -> "Counter[Path]":
+def chosen(found: "Counter[Located]", names: Names, process: str) -> "Counter[Located]":
     """Returns the paths of the process with this pid or name; all paths if `process` is empty."""
     if not process:
         return found
-    return collections.Counter({path: count for path, count in found.items()
-                                if path.pid and process in (path.pid, names.of.get(path.pid))})
+    return collections.Counter({path: count for path, count in found.items() if path.pid and process in (
+        path.pid, names.of.get(path.pid), path.root.partition(" ")[2])})

@@ -29,6 +29,7 @@ PROFILE_FILES = {
     ".folded": SINKS[".folded"].what,
     ".speedscope.json": SINKS[".speedscope.json"].what,
     ".pftrace": SINKS[".pftrace"].what,
+    ".pb.gz": "a profile for pprof, with files and lines",
 }
 
 

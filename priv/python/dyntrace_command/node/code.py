@@ -1,45 +1,49 @@
-"""Finds the function at an address of a node: an Erlang function by the perf map that the node writes, a C function by
-its file.
+"""Finds the function at an address of a node: an Erlang function by the VM's own list of its code, a C function by its
+file; and the names of processes and BIFs by their addresses.
 
-The files belong to the node. They are opened when first seen, so that names can still be found after the node has
-ended.
+Everything is read by children with the identity of the node's user. Files are opened when first seen, so that their
+names can still be found after the node has ended. The VM's memory can be read only before, and code may be purged and
+its memory used again; so `learn` is called during a profile, and the first answer for an address counts.
 """
 import bisect
 import contextlib
 import os
-from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.failures import reason
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.file_system import LIBRARY_MOST
 from dyntrace_command.host.files import read_regular
-from dyntrace_command.host.perf_map import MAP_MOST, names_of
 from dyntrace_command.host.sandbox import Answer, Rights, close_all, identity_for, in_child, isolated
 from dyntrace_command.host.symbols import Functions
 from dyntrace_command.node.container import Mapping
 from dyntrace_command.node.description import LIBRARY
+from dyntrace_command.node.jit_code import JitCode
 from dyntrace_command.node.node import Node
+from dyntrace_command.node.vm_memory import VmMemory, is_jit_memory
+from dyntrace_command.node.vm_structures import SCHEDULERS_MOST, VmStructures
 
 # A VM with its drivers and libraries has about 20.
 FILES_MOST = 200
 # Symbols in all files. libcrypto has 10,000, a VM with its static functions 20,000.
 SYMBOLS_MOST = 1 << 18
 
-# Seconds to find the names of all addresses, and bytes of the answer.
-NAMES_S, ANSWER_MOST = 60, 64 << 20
+# Seconds to find names, and bytes of the answer; a number that can be an address, or an offset in a structure.
+NAMES_S, ANSWER_MOST, ADDRESS_MOST, OFFSET_MOST = 60, 64 << 20, 1 << 47, 1 << 16
 
 STATIC = "static function"
-
-# Values of +JPperf with which a node writes no map.
-WITHOUT_MAP = ("false", "dump", "fp", "no_fp")
+NO_ANSWER = "its reader process did not answer"
 
 
 class Place(NamedTuple):
-    """The code at an address. `kind` is erlang; jit: Erlang code without a name; c; or tracer: dyntrace's own library.
-    `part` is the part of the VM, if known; for a static function it is the better name."""
+    """The code at an address. `kind` is erlang; fragment: code of Erlang that functions share; jit: code of Erlang
+    without a name; c; or tracer: dyntrace's own library. `part` is the part of the VM, if known; for a static function
+    it is the better name."""
     kind: str
     name: str
     part: Optional[str] = None
+    file: str = ""
+    line: int = 0
 
     def frames(self) -> List[str]:
         """Returns its stack frames, the innermost first."""
@@ -47,38 +51,62 @@ class Place(NamedTuple):
         return part if part and self.name.startswith(STATIC) else [self.name, *part]
 
 
+class VmLayout(NamedTuple):
+    """What a sampling program needs to know of a VM: the thread pointer and the address of each scheduler, the bounds
+    of its Erlang code, the bottom of every stack, and the offsets of the heap and of the called function in a process.
+    `places`: where its structures are; `counts`: how many schedulers of each kind it has."""
+    schedulers: List[Tuple[int, int]]
+    first: int
+    last: int
+    normal_exit: int
+    heap: int
+    current: int
+    places: List[Any]
+    counts: List[int]
+
+
+class Names(NamedTuple):
+    """Names by words of the VM: processes by their pids, with their pids as text and the functions that they began
+    with; BIFs by their export entries; functions by the address of their names."""
+    processes: Dict[int, Tuple[str, str, str]]
+    bifs: Dict[int, str]
+    functions: Dict[int, str]
+
+
 class Code:
-    """The code of a node. Its files are opened and read by children with the identity of the node's user."""
+    """The code of a node."""
 
     def __init__(self, node: Node) -> None:
         self.node, self.inside, self.identity = node, node.inside, identity_for(node.process)
         self.segments: List[Mapping] = []
         self.starts: List[int] = []
-        # File descriptors by path; functions by path; the descriptor and the path of the perf map.
+        # File descriptors by path; functions by path.
         self.files: Dict[str, int] = {}
         self.functions: Dict[str, Optional[Functions]] = {}
-        self.map: Optional[int] = None
-        self.path = ""
-        # Why Erlang functions have no names (empty if they have), and what to do about it.
-        self.why, self.step = "", ""
-        flag = node.arguments.get("JPperf")
-        if flag is None or flag in WITHOUT_MAP:
-            self.why = "it was not started with `+JPperf map`"
-            self.step = "add the line `+JPperf map` to vm.args (rel/vm.args.eex of Elixir), and restart the node"
-        else:
-            self.open_map()
+        self.places: Dict[int, Optional[Place]] = {}
+        self.names = Names({}, {}, {})
+        # Why Erlang functions have no names; empty if they have.
+        self.why = ""
+        self.layout = self.read_layout()
         self.refresh()
 
-    def open_map(self) -> None:
-        """Opens the perf map. Requires that the node says that it writes one, because an earlier process with the same
-        PID may have left a map."""
-        folder = self.node.arguments.get("JPperfdirectory", "/tmp")
-        self.path = f"{folder}/perf-{self.node.process.inner_pid()}.map"
+    def read_layout(self) -> Optional[VmLayout]:
+        """Finds the VM's structures; None if they can't be read."""
         try:
-            self.map, = isolated(self.node.process, lambda: Answer(
-                None, [self.inside.open_regular(self.path, MAP_MOST)])).descriptors
-        except (OSError, ValueError) as error:
-            self.unreadable(reason(error))
+            said = VmLayout(*isolated(self.node.process, lambda: layout_of(self.inside)).value)
+            found = said._replace(
+                schedulers=[(below(ADDRESS_MOST, thread), below(ADDRESS_MOST, scheduler))
+                            for thread, scheduler in said.schedulers[:SCHEDULERS_MOST]],
+                first=below(ADDRESS_MOST, said.first), last=below(ADDRESS_MOST, said.last),
+                normal_exit=below(ADDRESS_MOST, said.normal_exit), heap=below(OFFSET_MOST, said.heap),
+                current=below(OFFSET_MOST, said.current),
+                counts=[below(SCHEDULERS_MOST + 1, count) for count in said.counts])
+            if not found.schedulers or found.first >= found.last:
+                raise ValueError("its schedulers were not found")
+            return found
+        except (OSError, ValueError, TypeError) as error:
+            self.why = clean(reason(error) if isinstance(error, OSError) else str(error))
+            return None
 
     def refresh(self) -> None:
         """Finds the files with code that are mapped now, and opens them. Call it again at the end, when more may be
@@ -100,46 +128,54 @@ class Code:
                     opened[path] = self.inside.open_regular(path)
         return Answer([segments, list(opened)], list(opened.values()))
 
-    def descriptors(self) -> List[int]:
-        """Returns the descriptors of all files."""
-        return [*self.files.values(), *([] if self.map is None else [self.map])]
-
     def close(self) -> None:
         """Closes the files."""
-        close_all(self.descriptors())
+        close_all(list(self.files.values()))
 
-    def places(self, addresses: Iterable[int]) -> Dict[int, Place]:
-        """Returns {address: Place} for the addresses that lie in code. It works after the node has ended, because its
-        files are open."""
-        wanted = set(addresses)
-        try:
-            found, why = in_child(self.identity, lambda: self.places_here(wanted), NAMES_S, ANSWER_MOST,
-                                  Rights(keep=self.descriptors())).value
-        except (OSError, ValueError) as error:
-            found, why = [], reason(error)
-        if why:
-            self.unreadable(why)
-        return {int(address): Place(*place) for address, place in found}
+    # Names
 
-    def places_here(self, wanted: Set[int]) -> Tuple[List[Tuple[int, Place]], str]:
-        """Does the work of `places` in a child. Returns the places as a list, and the reason if the map can't be
-        read."""
-        contents, why = b"", ""
-        try:
-            contents = b"" if self.map is None else read_regular(f"/proc/self/fd/{self.map}", MAP_MOST)
-        except OSError as error:
-            why = reason(error)
-        found = {address: self.native(address) for address in wanted}
-        for address, (is_function, name) in names_of(contents, wanted).items():
-            # The node writes the map, so it is not trusted to rename code that lies in a file.
-            if found[address] is None or found[address] == JIT:
-                found[address] = Place("erlang" if is_function else "c", name)
-        return [(address, place) for address, place in found.items() if place], why
+    def learn(self, addresses: Iterable[int], pids: Iterable[int] = (), exports: Iterable[int] = (),
+              functions: Iterable[int] = ()) -> None:
+        """Finds what is at these addresses, unless that is known, and the names of these processes, BIFs and
+        functions."""
+        known: Sequence[Iterable[int]] = (self.places, *self.names)
+        new = [sorted(set(wanted) - set(of)) for wanted, of in zip((addresses, pids, exports, functions), known)]
+        if self.layout and any(new):
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                found, processes, bifs, named = isolated(self.node.process, lambda: self.names_here(*new), NAMES_S,
+                                                         ANSWER_MOST).value
+                self.places.update((int(at), Place(*place)) for at, place in found)
+                self.names.processes.update((int(word), (str(pid), str(name), str(first)))
+                                            for word, pid, name, first in processes)
+                self.names.bifs.update((int(at), str(name)) for at, name in bifs)
+                self.names.functions.update((int(at), str(name)) for at, name in named)
 
-    def unreadable(self, why: str) -> None:
-        """Records why the map can't be read."""
-        self.why = f"its map {clean(self.path)} can't be read: {clean(why)}"
-        self.step = "check this path in the node's own file system"
+    def names_here(self, addresses: List[int], pids: List[int], exports: List[int], functions: List[int]) -> List[Any]:
+        """Does the work of `learn` in a child."""
+        assert self.layout
+        memory = VmMemory(self.inside)
+        code = JitCode(memory)
+        located = ((at, code.locate(at)) for at in addresses)
+        found = [(at, (where.kind, where.name, None, where.file, where.line)) for at, where in located if where]
+        structures = VmStructures(memory, code.normal_exit, self.layout.places)
+        processes = []
+        for word in pids:
+            name, first = "", ""
+            with contextlib.suppress(ValueError):
+                process = structures.process_of(word)
+                name, first = structures.name_of(process), structures.function_at(process + structures.layout.initial)
+            processes.append((word, structures.pid(word), name, first))
+        return [found, processes, [(at, structures.exported(at)) for at in exports],
+                [(at, structures.function_at(at)) for at in functions]]
+
+    def finish(self, addresses: Iterable[int]) -> None:
+        """Finds the C functions at the remaining addresses. It works after the node has ended, because its files are
+        open."""
+        wanted = set(addresses) - self.places.keys()
+        with contextlib.suppress(OSError, ValueError):
+            found = in_child(self.identity, lambda: [(at, self.native(at)) for at in wanted], NAMES_S, ANSWER_MOST,
+                             Rights(keep=list(self.files.values()))).value
+            self.places.update((int(at), Place(*place) if place else None) for at, place in found)
 
     def native(self, address: int) -> Optional[Place]:
         """Returns the code at an address by the mapped files; None if the address is not in code."""
@@ -147,7 +183,7 @@ class Code:
         if at < 0 or address >= self.segments[at].end:
             return None
         offset, path = self.segments[at].offset, self.segments[at].path
-        if is_memory(path):
+        if is_jit_memory(self.segments[at]):
             return JIT
         if not path.startswith("/"):
             return Place("c", path)
@@ -156,10 +192,6 @@ class Code:
         file = clean(os.path.basename(path.replace(" (deleted)", "")))
         name = clean(found.name) if found and found.name else STATIC if functions is not None else "function"
         return Place("tracer" if file == LIBRARY else "c", f"{name} [{file}]", found.part if found else None)
-
-    def erlang(self) -> List[Mapping]:
-        """Returns the mappings that contain Erlang code."""
-        return [segment for segment in self.segments if is_memory(segment.path)]
 
     def functions_of(self, path: str) -> Optional[Functions]:
         """Returns the functions of a file; None if it can't be read."""
@@ -176,9 +208,22 @@ class Code:
         return Functions(read_regular(f"/proc/self/fd/{descriptor}", LIBRARY_MOST), SYMBOLS_MOST - known)
 
 
-def is_memory(path: str) -> bool:
-    """Returns whether this is JIT-compiled code: the VM maps it from memory, or from a file without a name."""
-    return not path or path.startswith(("/memfd:", "//anon"))
+def layout_of(inside: Any) -> List[Any]:
+    """Returns the fields of `VmLayout`, in a child."""
+    memory = VmMemory(inside)
+    code = JitCode(memory)
+    structures = VmStructures(memory, code.normal_exit)
+    schedulers = structures.schedulers()
+    counts = [sum(one.kind == kind for one in schedulers) for kind in range(3)]
+    return [[(one.thread, one.address) for one in schedulers], *code.bounds(), code.normal_exit, structures.layout.heap,
+            structures.layout.current, structures.places(), counts]
+
+
+def below(most: int, number: Any) -> int:
+    """Returns a number that a child sent, if it is in this range."""
+    if not isinstance(number, int) or not 0 <= number < most:
+        raise ValueError(NO_ANSWER)
+    return number
 
 
 JIT = Place("jit", "code of Erlang")

@@ -4,13 +4,13 @@ command (`sandbox`), with the rights of the process's own user.
 The node's user, and the users of its container, control everything that is read here. Possible attacks, and what
 prevents them (for files, see `file_system`):
 
-- **Memory that does not answer**, because its file is on a file system that hangs. Only memory of the library's own
-  file is read, and the anonymous memory that follows it.
+- **Memory that does not answer**, because its file is on a file system that hangs. Memory of such files is not read,
+  and a child that gets no answer is left behind.
 - **Text without an end.** Command line, environment, mappings and folders are read up to a bound. Longer ones count as
   unreadable.
 - **A file that is not a library.** Its notes contain offsets and sizes: `elf` fails if they are out of range.
-- **A fake perf map.** `perf_map` reads a bounded file and skips impossible lines. It takes only names from it, cleans
-  them, and uses them only for addresses that are not in a mapped file.
+- **Hostile memory.** `vm_memory` reads only what is mapped, and the readers of the VM's structures check each pointer
+  and size, and bound all work.
 - **A fake epmd.** The node chooses the port, so anything may answer. Reading ends after 0.7 seconds, or 1 MB.
 - **Names that affect the terminal or a bpftrace program.** Text is decoded with replacements and shown by `clean`;
   versions must match a pattern. A tracer gets the library as the path of a descriptor.
@@ -91,14 +91,18 @@ class Container(FileSystem):
                                      "".join(parts[5:])))
         return found
 
+    def task_names(self) -> List[str]:
+        """Returns the numbers of its threads."""
+        with closing(self.open_proc("task")) as folder:
+            return os.listdir(folder)
+
     def blocked_dirty_io(self) -> List[str]:
         """Returns the kernel functions in which its dirty I/O schedulers wait, if all of them are blocked; nothing if
         one is idle or runs. An idle one waits for a futex."""
         found = []
-        with closing(self.open_proc("task")) as folder:
-            for name in os.listdir(folder)[:THREADS_MOST]:
-                if DIRTY_IO.fullmatch(self.text(f"task/{name}/comm").strip()):
-                    found.append(self.text(f"task/{name}/wchan").strip())
+        for name in self.task_names()[:THREADS_MOST]:
+            if DIRTY_IO.fullmatch(self.text(f"task/{name}/comm").strip()):
+                found.append(self.text(f"task/{name}/wchan").strip())
         return found if all(re.fullmatch(r"(?!.*futex)[a-z_]\w*", where) for where in found) else []
 
     # Its sockets

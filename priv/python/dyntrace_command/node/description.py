@@ -13,6 +13,7 @@ from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.process import Process
 from dyntrace_command.node.container import Container, Mapping, lttng_consumers
 from dyntrace_command.node.status import Status
+from dyntrace_command.node.vm_memory import is_jit_memory
 
 LIBRARY, LTTNG_LIBRARY = "dyntrace.so", "dyntrace_lttng.so"
 PROGRAM = re.compile(r"beam(\.\w+)*")
@@ -22,7 +23,7 @@ LOADED_NAME = r"dyntrace-load-(\d{1,9})-(\d{1,19})-[0-9a-f]{8}"
 LOADED = re.compile(rf"({'|'.join(PARENTS)})/({LOADED_NAME})/dyntrace-[\w.+-]{{1,40}}/(?:ebin|priv)/[\w.]+")
 LIBCS = {"glibc": r"libc[.-](so\.6|2\..*\.so)", "musl": r"ld-musl-.*|libc\.musl-.*"}
 # Options of the emulator whose values are used.
-OPTIONS = ("root", "bindir", "name", "sname", "boot", "JPperf", "JPperfdirectory")
+OPTIONS = ("root", "bindir", "name", "sname", "boot")
 # How many subfolders of `releases` are searched.
 RELEASES = 20
 # Characters of a value; no path is longer.
@@ -69,7 +70,7 @@ class Description:
             "usdt": self.known("consumers", self.find_usdt, None) if self.library else None,
             "lttng": sorted(lttng_consumers(self.mapped)),
             "has_lttng": bool(files(LTTNG_LIBRARY, self.mapped)), "libc": libc_of(self.mapped),
-            "machine": self.known("machine", self.inside.machine, 0),
+            "machine": self.known("machine", self.inside.machine, 0), "jit": any(map(is_jit_memory, self.mapped)),
             "home": self.known("home", self.find_home, ""),
             "unknown": self.unknown}
 

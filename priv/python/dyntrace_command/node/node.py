@@ -23,6 +23,10 @@ from dyntrace_command.node.survey import Found, Survey, all_processes
 FIELDS = ("library", "status", "node", "otp", "container", "version", "consumers")
 
 
+# A machine as ELF numbers it.
+X86_64 = 62
+
+
 class Consumers(NamedTuple):
     """The consumers of a node: its enabled probes, and the users whose LTTng records it."""
     usdt: List[str]
@@ -65,6 +69,15 @@ class Node:
         """The machine of its program, as ELF numbers it, and its C library."""
         return int(self.found.get("machine", 0)), str(self.found.get("libc", "?"))
 
+    def without_stacks(self) -> Optional[str]:
+        """Returns why its Erlang stacks can't be read; None if they probably can, or if that is unknown."""
+        machine, libc = self.target
+        if "library" in self.unknown or not machine:
+            return None
+        if machine != X86_64 or libc != "glibc":
+            return "only those of VMs on x86-64 with glibc can be read"
+        return None if self.found.get("jit") else "the VM has no JIT"
+
     @property
     def home(self) -> str:
         """The folder in which LTTng finds its user's session daemon."""
@@ -80,7 +93,9 @@ class Node:
         return {"pid": self.pid, "container": self.container, "node": self.node, "guessed": is_guessed(self),
                 "otp": self.otp, "version": self.version, "consumers": self.consumers and self.consumers._asdict(),
                 "user": self.user, "library": self.library, "following": self.status.said("following"),
-                "alone": self.status.is_alone(), "withheld": self.status.withheld(), "unknown": self.unknown}
+                "alone": self.status.is_alone(), "withheld": self.status.withheld(),
+                "without_stacks": self.without_stacks(),
+                "unknown": self.unknown}
 
     def is_named(self, name: str) -> bool:
         """Returns whether the name is its full name, the part before @, or its PID."""
@@ -102,6 +117,10 @@ class Node:
     def isolated(self, function: Callable[[], Any], seconds: float = SECONDS, rights: Rights = Rights()) -> Any:
         """Runs a function that examines the node in a child with the identity of the node's user; returns its value."""
         return isolated(self.process, function, seconds, rights=rights).value
+
+    def isolated_large(self, function: Callable[[], Any], seconds: float, most: int) -> Any:
+        """Does the same with a larger bound of the answer in bytes."""
+        return isolated(self.process, function, seconds, most).value
 
     # The library
 

@@ -5,8 +5,9 @@ Only the second of each sample is known, so the samples of a path are spread eve
 Perfetto's trace.proto.
 """
 import itertools
-from typing import Counter, Dict, Hashable, Iterable, List, Sequence, Tuple, TypeVar, Union
+from typing import Counter, Dict, Hashable, Iterable, List, Sequence, Tuple, TypeVar
 
+from dyntrace_command.profiling.protobuf import Field, message
 from dyntrace_command.profiling.sample_paths import Path
 
 NS = 1000000000
@@ -15,7 +16,6 @@ NS = 1000000000
 PID, SEQUENCE = 1, 1
 STATE_CLEARED, NEEDS_STATE = 1, 2
 
-Field = Tuple[int, Union[int, str, bytes]]
 One = TypeVar("One", bound=Hashable)
 
 # Field numbers of a packet; of a track; of interned data.
@@ -66,30 +66,6 @@ def interned(stacks: Sequence[Tuple[str, ...]], title: str) -> bytes:
         (PATHS, message((1, 1), (2, title))), (MAPPINGS, message((1, 1), (7, 1))))
 
 
-# -- Protocol buffers --------------------------------------------------------------------------------------------------
-
 def packet(*fields: Field) -> bytes:
     """Returns a packet of the trace."""
     return message((1, message((10, SEQUENCE), *fields)))
-
-
-def message(*fields: Field) -> bytes:
-    """Returns a message of numbered fields: integers that are not negative, texts, and messages."""
-    found: List[bytes] = []
-    for number, value in fields:
-        if isinstance(value, int):
-            found += [varint(number << 3), varint(value)]
-        else:
-            data = value.encode() if isinstance(value, str) else value
-            found += [varint(number << 3 | 2), varint(len(data)), data]
-    return b"".join(found)
-
-
-def varint(value: int) -> bytes:
-    """Encodes an integer with seven bits per byte, the lowest first."""
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)

@@ -1,10 +1,12 @@
-"""A profile as a file: folded stacks, a profile for speedscope, a page with a flame graph, a trace for Perfetto."""
+"""A profile as a file: folded stacks, profiles for speedscope and pprof, a page with a flame graph, a trace for
+Perfetto."""
 import json
 from typing import Any, Callable, Counter, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 from dyntrace_command.host.tools import own_data
 from dyntrace_command.profiling.perfetto_trace import NS, callstacks
-from dyntrace_command.profiling.sample_paths import Path
+from dyntrace_command.profiling.pprof import pprof
+from dyntrace_command.profiling.sample_paths import Located, Path, by_function
 
 # The only format that uses the time of each sample.
 TIMED = ".pftrace"
@@ -26,6 +28,9 @@ class Taken(NamedTuple):
     def cpus(self, count: int) -> str:
         """Returns how many CPUs were used."""
         return f"{count / self.hertz / max(self.seconds, 1):.2f}"
+
+
+Writer = Callable[[Counter[Located], Taken], Union[str, bytes]]
 
 
 def folded(paths: "Counter[Path]", _: Taken) -> str:
@@ -96,5 +101,11 @@ def trace(paths: "Counter[Path]", taken: Taken) -> bytes:
     return callstacks(paths, taken.title)
 
 
-WRITERS: Dict[str, Callable[["Counter[Path]", Taken], Union[str, bytes]]] = {
-    ".folded": folded, ".speedscope.json": speedscope, ".html": page, TIMED: trace}
+def of_functions(write: Callable[["Counter[Path]", Taken], Union[str, bytes]]) -> Writer:
+    """Returns a writer for a format without lines of source files."""
+    return lambda located, taken: write(by_function(located), taken)
+
+
+WRITERS: Dict[str, Writer] = {
+    ".folded": of_functions(folded), ".speedscope.json": of_functions(speedscope), ".html": of_functions(page),
+    TIMED: of_functions(trace), ".pb.gz": lambda located, taken: pprof(located, taken.hertz, taken.seconds)}

@@ -3,7 +3,7 @@ import collections
 import itertools
 from typing import Counter, Dict, List, Sequence, Set, Tuple
 
-from dyntrace_command.profiling.sample_paths import Path
+from dyntrace_command.profiling.sample_paths import ACTIVITIES, LEFT_OUT, Located, Path, by_function
 
 ROWS = 12
 # How many of the outermost and innermost frames of a path are shown; characters of a frame.
@@ -12,9 +12,34 @@ ENDS, NAME = (2, 3), 60
 Frames = Tuple[str, ...]
 
 
-def tables(paths: "Counter[Path]", hertz: int) -> List[List[List[str]]]:
-    """Returns the tables, each with its header row first: processes (or labels of samples without one), functions."""
-    return [processes(paths, hertz), functions(paths)]
+def tables(located: "Counter[Located]", hertz: int, seconds: int, counts: Sequence[int]) -> List[List[List[str]]]:
+    """Returns the tables, each with its header row first: what the schedulers did, if their numbers are known;
+    processes (or labels of samples without one); functions."""
+    paths = by_function(located)
+    first = [schedulers(located, hertz, seconds, counts)] if counts else []
+    return [*first, processes(paths, hertz), functions(paths)]
+
+
+def schedulers(located: "Counter[Located]", hertz: int, seconds: int, counts: Sequence[int]) -> List[List[str]]:
+    """Returns the table of what the schedulers did. A scheduler that was not sampled slept, or waited for a CPU or in
+    the kernel."""
+    total = max(1, sum(counts) * hertz * seconds)
+    of: Counter[str] = collections.Counter()
+    for one, count in located.items():
+        of[one.activity] += count
+    rows = [["SCHEDULERS", "CPU", "SHARE"]]
+    rows += [[name, cpu(of[name], hertz), percent(of[name], total)] for name in ACTIVITIES if of[name]]
+    rest_of = max(0, total - sum(of[name] for name in ACTIVITIES))
+    return rows + [["sleep, or not on a CPU", "", percent(rest_of, total)]]
+
+
+def certainty(located: "Counter[Located]") -> str:
+    """Returns which shares of the samples of processes have an exact stack, a last saved one, and none."""
+    of: Counter[str] = collections.Counter()
+    for one, count in located.items():
+        of[one.stack] += count
+    total = of["exact"] + of["last saved"] + of["missing"]
+    return "stacks: " + ", ".join(f"{percent(of[kind], total)} {kind}" for kind in ("exact", "last saved", "missing"))
 
 
 def processes(paths: "Counter[Path]", hertz: int) -> List[List[str]]:
@@ -39,7 +64,7 @@ def functions(paths: "Counter[Path]") -> List[List[str]]:
     for path, count in paths.items():
         frames = one_kernel(path.frames)
         own[frames[-1] if frames else path.root] += count
-        for name in set(frames):
+        for name in set(frames) - {LEFT_OUT}:
             whole[name] += count
         if frames:
             above[frames[-1]][(path.root, *frames[:-1])] += count

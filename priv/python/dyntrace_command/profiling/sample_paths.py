@@ -1,37 +1,33 @@
 """Samples of a node's threads, and the paths that they represent: process, Erlang functions, C functions, kernel
-functions.
+functions; and what the scheduler did.
 
-C code has no complete stack in a VM that is compiled without frame pointers, such as Debian's. In place of Erlang's
-stack, such a path has the stack that the process saved when it called C, or the function at which the scheduler resumed
-the process. Both are marked as such; no caller is guessed.
+C code has no complete stack in a VM that is compiled without frame pointers, such as Debian's. So C functions are only
+those at the top of the stack, and Erlang's stack is read from the memory of the process.
 """
 import collections
 import itertools
 import re
-from typing import Callable, Counter, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Counter, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from dyntrace_command.common.terminal import clean
-from dyntrace_command.host.perf_map import is_bottom, spelled
 from dyntrace_command.node.code import Code, Place
 from dyntrace_command.node.container import DIRTY_IO
 from dyntrace_command.tracers.bpftrace import Names
-from dyntrace_command.tracers.current_process import SAVED_MOST, Layout
 
 # Distinct samples that are kept. A node that runs for an hour has fewer, unless those of each second count separately.
 KEPT_MOST = 200000
-# Saved stacks that are kept, each of some kB.
-SAVED_STACKS_MOST = 20000
-# Frames of a stack that bpftrace keeps.
-FRAMES_MOST = 64
+# Stacks that are kept, each of some kB.
+STACKS_MOST = 50000
 
 # The keys of bpftrace's map. Names of threads and functions may contain anything, including lines of a stack. The
 # pattern matches a line in only one way, so a key that does not match is rejected quickly.
 STACK = r"(?:\n(?:[ \t]*[0-9a-f][^\n]*\n)*)?"
 ADDRESS = re.compile(r"^[ \t]*([0-9a-f]{1,16})", re.M)
-KEY = re.compile(rf"(.*?),(<[\d.]+>|-|-?\d*),(.*?),({STACK}),({STACK})", re.S)
+NUMBER = r"(-?\d{1,20})"
+KEY = re.compile(rf"(.*?),{','.join([NUMBER] * 7)},({STACK}),({STACK})", re.S)
 
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
-NO_STACK = "[no stack]"
+NO_STACK, LEFT_OUT = "[no stack]", "..."
 
 # Threads of the VM, by their names before and since OTP 26, truncated by the kernel to 15 characters; and what they do
 # when they run no process.
@@ -44,40 +40,61 @@ THREADS = (
     (r"async_\d+|erts_async_\d+", "[asynchronous jobs of drivers]"),
     (r"sys_\w+|erts_\w+|beam\.smp", "[other threads of the VM]"),
 )
+SCHEDULER, DIRTY = re.compile(THREADS[0][0]), re.compile(f"{THREADS[1][0]}|{THREADS[2][0]}")
+
+# How the top of a stack was found (stack_samples.bt).
+IN_ERLANG, IN_C, LAST_SAVED = 1, 2, 3
+# What a scheduler does without a process: it runs a port, or it waits for work.
+RUNS_PORT, WAITS = 256, 8
+
+ERLANG, COLLECTION, BIF, NIF, PORT, BUSY, OTHER = ("Erlang code", "garbage collection", "BIFs", "NIFs", "ports",
+                                                   "busy wait", "other work")
+ACTIVITIES = (ERLANG, COLLECTION, BIF, NIF, PORT, OTHER, BUSY)
+# Code that functions share, by which a process has called C code.
+FRAGMENTS = (
+    (re.compile(r"garbage_collect"), COLLECTION),
+    (re.compile(r"call_(light_)?bif\w*|dispatch_bif|bif_\w+"), BIF),
+    (re.compile(r"call_nif\w*|dispatch_nif"), NIF),
+    (re.compile(r"process_main|i_test_yield\w*|dispatch_return|\w*wait\w*"), OTHER),
+)
 
 
 class Sample(NamedTuple):
-    """A sample of a thread: its name; its process (- for none, an empty text for unknown); the function at which the
-    scheduler resumed the process; the addresses of its stack and the functions of the kernel stack, each the innermost
-    first; the number of the stack that the process has saved; and the second in which it was taken, if requested."""
+    """A sample of a thread: its name; its process as a word of the VM, 0 for none; the number of the process's stack,
+    and how its top was found; the address in Erlang code to which C code returns, the export entry of the last BIF, and
+    the name of the last function that is not Erlang code; what the scheduler does without a process; the addresses
+    of the thread's stack and the functions of the kernel stack, each the innermost first; and the second in which
+    it was taken, if requested."""
     thread: str
-    process: str
-    function: str
+    process: int
+    where: int
+    how: int
+    returns_to: int
+    export: int
+    called: int
+    doing: int
     stack: Tuple[int, ...]
     kernel: Tuple[str, ...]
-    saved: int = 0
     second: int = 0
 
 
 class Samples:
     """The samples received so far."""
 
-    def __init__(self, layout: Optional[Layout] = None, has_seconds: bool = False) -> None:
-        # Set for a node that is not traced.
-        self.layout = layout
+    def __init__(self, has_seconds: bool = False) -> None:
         self.has_seconds, self.second = has_seconds, 0
         self.of: Counter[Sample] = collections.Counter()
         # {number: {frame: address}}
-        self.saved: Dict[int, Dict[int, int]] = {}
+        self.frames: Dict[int, Dict[int, int]] = {}
         # Number of samples that the kernel has taken, by second.
         self.all: Counter[int] = collections.Counter()
 
     def take(self, fields: List[str], maps: Dict[str, Dict[str, int]]) -> None:
         """Processes a line of bpftrace, or its maps."""
-        if fields[:1] == ["frame"]:
+        if fields[:1] == ["frame"] and len(fields) == 4:
             number, frame, address = map(word, fields[1:])
-            if number in self.saved or len(self.saved) < SAVED_STACKS_MOST:
-                self.saved.setdefault(number, {})[frame] = address
+            if number in self.frames or len(self.frames) < STACKS_MOST:
+                self.frames.setdefault(number, {})[frame] = address
         for name, counts in maps.items():
             if name.startswith("all"):
                 self.all[self.second] += counts.get("samples", 0)
@@ -89,21 +106,34 @@ class Samples:
     def count(self, counts: Dict[str, int]) -> None:
         """Counts the samples of a map."""
         for key, count in counts.items():
-            sample = sample_of(key, self.layout, self.second)
+            sample = sample_of(key, self.second)
             if sample and (sample in self.of or len(self.of) < KEPT_MOST):
                 self.of[sample] += count
 
-    def busy(self) -> Set[str]:
-        """Returns the pids of the processes that have at least two percent of the samples."""
-        counts: Counter[str] = collections.Counter()
+    def busy(self) -> Set[int]:
+        """Returns the processes that have at least two percent of the samples."""
+        counts: Counter[int] = collections.Counter()
         for sample, count in self.of.items():
             counts[sample.process] += count
-        return {pid for pid, count in counts.items() if pid.startswith("<") and count * 50 >= sum(self.all.values())}
+        return {process for process, count in counts.items() if process and count * 50 >= sum(self.all.values())}
 
     def stack(self, number: int) -> Tuple[int, ...]:
-        """Returns the addresses of a saved stack, as far as they have arrived."""
-        frames = self.saved.get(number, {})
+        """Returns the return addresses of a stack, the innermost first, as far as they have arrived."""
+        frames = self.frames.get(number, {})
         return tuple(frames[frame] for frame in itertools.takewhile(frames.__contains__, itertools.count()))
+
+    def learn(self, code: Code) -> None:
+        """Finds the Erlang functions and the processes of the samples while the node lives."""
+        code.learn(self.addresses(), {one.process for one in self.of if one.process},
+                   {one.export for one in self.of if one.export}, {one.called for one in self.of if one.called})
+
+    def addresses(self) -> Set[int]:
+        """Returns all addresses at which code is to be found."""
+        found = {address - 1 for frames in self.frames.values() for address in frames.values() if address}
+        for one in self.of:
+            found.update(one.stack)
+            found.add(one.returns_to - 1)
+        return found
 
     def missing(self) -> "Counter[int]":
         """Returns, by second, how many of the samples that the kernel has taken are missing here."""
@@ -113,19 +143,17 @@ class Samples:
         return self.all - here
 
 
-def sample_of(key: str, layout: Optional[Layout] = None, second: int = 0) -> Optional[Sample]:
-    """Parses a key of the map; returns None if it is invalid. With a layout, processes are words of the VM, and saved
-    stacks are numbers."""
+def sample_of(key: str, second: int = 0) -> Optional[Sample]:
+    """Parses a key of the map; returns None if it is invalid."""
     # Since version 0.20, bpftrace escapes keys twice.
     found = KEY.fullmatch(key.replace("\\n", "\n").replace("\\t", "\t"))
     if not found:
         return None
-    thread, process, function, stack, kernel = found.groups()
-    saved = 0
-    if layout:
-        process, saved, function = layout.pid(word(process)), word(function), ""
-    return Sample(thread, process, function, tuple(int(address, 16) for address in ADDRESS.findall(stack)),
-                  tuple(symbol(line) for line in kernel.split("\n") if line), saved, second)
+    thread, *numbers, stack, kernel = found.groups()
+    process, where, how, returns_to, export, called, doing = map(word, numbers)
+    return Sample(thread, process, where, how, returns_to, export, called, doing,
+                  tuple(int(address, 16) for address in ADDRESS.findall(stack)),
+                  tuple(symbol(line) for line in kernel.split("\n") if line), second)
 
 
 def word(text: str) -> int:
@@ -139,103 +167,175 @@ def symbol(line: str) -> str:
     return clean(found.group(1) if found else line.strip())
 
 
+class Frame(NamedTuple):
+    """A function, and the place in its source, if known."""
+    name: str
+    file: str = ""
+    line: int = 0
+
+
+class Located(NamedTuple):
+    """The place of a sample: its process, or a label if it has none; the pid of the process; its frames from the
+    outermost in; the second, if requested; what the scheduler did, empty for other threads; whether the stack is that
+    of the sample (exact), may be that of an earlier call (last saved), or is incomplete (missing)."""
+    root: str
+    pid: str
+    frames: Tuple[Frame, ...]
+    second: int
+    activity: str
+    stack: str
+
+
 class Path(NamedTuple):
-    """The place of a sample: its process, or a label if it has none; the pid of the process; frames from the outermost
-    in; and the second, if requested."""
+    """A path of functions, without places in the source."""
     root: str
     pid: str
     frames: Tuple[str, ...]
     second: int = 0
 
 
-def paths(samples: Samples, code: Code, names: Names) -> "Counter[Path]":
-    """Returns how often each path was sampled."""
-    saved = {number: samples.stack(number) for number in samples.saved}
-    stacks = [*(sample.stack for sample in samples.of), *saved.values()]
-    places = code.places({address for stack in stacks for address in stack})
+def by_function(located: "Counter[Located]") -> "Counter[Path]":
+    """Returns how often each path of functions was sampled."""
     found: Counter[Path] = collections.Counter()
-    for sample, count in samples.of.items():
-        found[path_of(sample, places.get, names, saved.get(sample.saved, ()))] += count
-    for second, count in samples.missing().items():
-        found[Path(OTHERS, "", (), second)] += count
+    for one, count in located.items():
+        found[Path(one.root, one.pid, tuple(frame.name for frame in one.frames), one.second)] += count
     return found
 
 
-def path_of(sample: Sample, place: Callable[[int], Optional[Place]], names: Names,
-            saved: Tuple[int, ...] = ()) -> Path:
-    """Returns the path of a sample with this saved stack."""
-    native, erlang = frames_of(sample, place)
-    kernel = [f"{name} [kernel]" for name in sample.kernel[::-1]]
-    if is_tracing(sample, place):
-        return Path(TRACING, "", tuple(native + kernel), sample.second)
-    if not sample.process.startswith("<"):
-        return Path(thread_of(sample, bool(erlang)), "", tuple(erlang + native + kernel), sample.second)
-    erlang = erlang or saved_frames(saved, place)
-    if not erlang and sample.function:
-        erlang = [f"{clean(spelled(sample.function))} (resumed)"]
-    return Path(names.show(sample.process), sample.process, tuple(erlang + native + kernel), sample.second)
+def paths(samples: Samples, code: Code, names: Names) -> "Counter[Located]":
+    """Returns how often each place was sampled."""
+    samples.learn(code)
+    code.finish(samples.addresses())
+    stacks = {number: samples.stack(number) for number in samples.frames}
+    found: Counter[Located] = collections.Counter()
+    paths_of = Paths(code, names)
+    for sample, count in samples.of.items():
+        found[paths_of.locate(sample, stacks.get(sample.where, ()))] += count
+    for second, count in samples.missing().items():
+        found[Located(OTHERS, "", (), second, "", "")] += count
+    return found
 
 
-def frames_of(sample: Sample, place: Callable[[int], Optional[Place]]) -> Tuple[List[str], List[str]]:
-    """Returns the C frames and the Erlang frames, each from the outermost in. The chain of frames ends at the first
-    address outside of code. Erlang frames beyond C frames count only if their stack is complete, because without frame
-    pointers the chain may lead anywhere."""
-    native: List[str] = []
-    erlang: List[str] = []
-    for number, address in enumerate(sample.stack):
-        found = place(address)
-        if found is None:
-            native += [UNKNOWN] if number == 0 else []
-            break
-        if found.kind == "erlang":
-            erlang.append(found.name)
-        elif erlang:
-            break
-        elif found.kind == "jit":
-            native.append(f"[{found.name}]")
-            break
-        else:
+class Paths:
+    """Turns samples into paths, by the names that a node's code has."""
+
+    def __init__(self, code: Code, names: Names) -> None:
+        self.place: Callable[[int], Optional[Place]] = code.places.get
+        self.known, self.names = code.names, names
+        self.normal_exit = code.layout.normal_exit if code.layout else 0
+
+    def locate(self, sample: Sample, stack: Tuple[int, ...]) -> Located:
+        """Returns the place of a sample of a process with this stack."""
+        kernel = [Frame(f"{name} [kernel]") for name in sample.kernel[::-1]]
+        native, inner = self.top(sample)
+        if self.is_tracing(sample):
+            return Located(TRACING, "", (*native, *kernel), sample.second, OTHER, "")
+        if not sample.process:
+            return Located(thread_of(sample), "", (*native, *kernel), sample.second, self.idle(sample), "")
+        activity, called = self.call(sample)
+        frames, is_whole = self.erlang(stack)
+        certainty = "missing" if not is_whole else "last saved" if self.is_uncertain(sample, activity) else "exact"
+        if certainty == "last saved" and frames:
+            frames[-1] = frames[-1]._replace(name=f"{frames[-1].name} (last saved)")
+        if certainty == "missing" and not frames:
+            frames = [Frame(NO_STACK)]
+        pid, name = self.process(sample.process)
+        return Located(f"{pid} {name}".strip(), pid, (*frames, *inner, *called, *native, *kernel), sample.second,
+                       activity, certainty)
+
+    def process(self, process: int) -> Tuple[str, str]:
+        """Returns the pid of a process, and its name or the function that it began with."""
+        pid, name, first = self.known.processes.get(process, (f"process {process:#x}", "", ""))
+        return pid, clean(self.names.of.get(pid) or name or ("" if first.startswith("proc_lib:init_p/") else first))
+
+    def top(self, sample: Sample) -> Tuple[List[Frame], List[Frame]]:
+        """Returns the C frames and the innermost Erlang frame, each from the outermost in. The chain of C frames ends
+        at the first address outside of C code."""
+        native: List[str] = []
+        inner: List[Frame] = []
+        for number, address in enumerate(sample.stack):
+            found = self.place(address)
+            if found is None:
+                native += [UNKNOWN] if number == 0 else []
+                break
+            if found.kind in ("erlang", "fragment", "jit"):
+                if number == 0:
+                    inner = [shown(found)]
+                break
             native += found.frames()
-    is_whole = bool(erlang) and (is_bottom(erlang[-1]) or len(sample.stack) >= FRAMES_MOST)
-    if native and not is_whole:
-        erlang = []
-    if not sample.stack and not sample.kernel:
-        native = [NO_STACK]
-    return list(dedup(native[::-1])), [name for name in erlang[::-1] if not is_bottom(name)]
+        return [Frame(name) for name in dedup(native[::-1])], inner
+
+    def call(self, sample: Sample) -> Tuple[str, List[Frame]]:
+        """Returns what a process does, and the frame of the BIF or of the part of the VM that it has called."""
+        function = self.known.functions.get(sample.called, "")
+        if DIRTY.fullmatch(sample.thread):
+            return NIF, [Frame(clean(function))] if function else []
+        first = self.place(sample.stack[0]) if sample.stack else None
+        if sample.how == IN_ERLANG or not sample.returns_to:
+            return ERLANG, []
+        caller = self.place(sample.returns_to - 1)
+        activity = next((activity for pattern, activity in FRAGMENTS
+                         if caller and caller.kind == "fragment" and pattern.fullmatch(caller.name)), ERLANG)
+        if activity == BIF and caller and "light" in caller.name:
+            function = self.known.bifs.get(sample.export, "")
+        if activity in (BIF, NIF) and function:
+            return activity, [Frame(clean(function))]
+        if activity == COLLECTION and (first is None or first.part != COLLECTION):
+            return activity, [Frame(f"[{COLLECTION}]")]
+        if activity == ERLANG and caller and caller.kind == "erlang":
+            # The call site of an instruction that calls C code.
+            return activity, [shown(caller)]
+        return activity, []
+
+    def is_uncertain(self, sample: Sample, activity: str) -> bool:
+        """Returns whether the stack may be that of an earlier call. A process that is being scheduled has saved it."""
+        return sample.how == LAST_SAVED and activity != OTHER
+
+    def erlang(self, stack: Tuple[int, ...]) -> Tuple[List[Frame], bool]:
+        """Returns the frames of a stack from the outermost in, and whether they reach the bottom."""
+        is_whole = bool(stack) and stack[-1] == self.normal_exit
+        frames = []
+        for address in stack[:-1] if is_whole else stack:
+            found = self.place(address - 1) if address else None
+            if found and found.kind == "erlang":
+                frames.append(shown(found))
+            elif not found or found.kind != "fragment":
+                frames.append(Frame(UNKNOWN if address else LEFT_OUT))
+        return frames[::-1], is_whole
+
+    def idle(self, sample: Sample) -> str:
+        """Returns what a scheduler without a process does; an empty text for other threads."""
+        if sample.doing == RUNS_PORT:
+            return PORT
+        if SCHEDULER.fullmatch(sample.thread) or DIRTY.fullmatch(sample.thread):
+            return BUSY if sample.doing & WAITS else OTHER
+        return ""
+
+    def is_tracing(self, sample: Sample) -> bool:
+        """Returns whether the thread was executing tracing code."""
+        return any(name.startswith("uprobe_") for name in sample.kernel) \
+            or any(found and found.kind == "tracer" for found in map(self.place, sample.stack))
 
 
-def saved_frames(stack: Tuple[int, ...], place: Callable[[int], Optional[Place]]) -> List[str]:
-    """Returns the frames of a saved stack from the outermost in, with the innermost one marked. Returns nothing if the
-    stack is incomplete, because parts of it have been reused."""
-    found = [place(address) for address in stack]
-    names = [at.name for at in found if at and at.kind == "erlang"]
-    if not names or len(names) < len(found) or not (is_bottom(names[-1]) or len(names) >= SAVED_MOST):
-        return []
-    names[0] += " (last saved)"
-    return [name for name in names[::-1] if not is_bottom(name)]
+def shown(found: Place) -> Frame:
+    """Returns the frame of code of Erlang."""
+    if found.kind == "fragment":
+        return Frame(f"{found.name} [code of the VM]")
+    return Frame(f"[{found.name}]") if found.kind == "jit" else Frame(found.name, found.file, found.line)
 
 
-def dedup(names: List[str]) -> Iterator[str]:
-    """Yields the names, without repetitions of a part of the VM."""
+def dedup(names: List[str]) -> List[str]:
+    """Returns the names, without repetitions of a part of the VM."""
     seen: Set[str] = set()
+    found = []
     for name in names:
         if name not in seen or not name.startswith("["):
-            yield name
+            found.append(name)
         seen.add(name)
+    return found
 
 
-def is_tracing(sample: Sample, place: Callable[[int], Optional[Place]]) -> bool:
-    """Returns whether the thread was executing tracing code."""
-    return any(name.startswith("uprobe_") for name in sample.kernel) \
-        or any(found and found.kind == "tracer" for found in map(place, sample.stack))
-
-
-def thread_of(sample: Sample, runs_erlang: bool) -> str:
-    """Returns the activity of a thread without a process. If it runs Erlang functions, it has a process that is
-    unknown."""
+def thread_of(sample: Sample) -> str:
+    """Returns the activity of a thread without a process."""
     name = next((title for pattern, title in THREADS if re.fullmatch(pattern, sample.thread)), None)
-    if name is None:
-        return f"[thread {clean(sample.thread)}]"
-    # A scheduler that has resumed no process since bpftrace attached may have run the same one all the time.
-    is_known = sample.process == "-" and not runs_erlang
-    return name if is_known or "schedulers" not in name else f"{name[:-1]}; process unknown]"
+    return name or f"[thread {clean(sample.thread)}]"

@@ -26,6 +26,9 @@ PROGRAMS = os.path.join(os.path.dirname(__file__), "programs")
 # The probe array by which a tracer requests names: a consumer that attaches to one of them gets a dump of all names.
 ROW = "dump_wanted"
 
+# The first part of a program that needs no names, and so no library.
+AT_ONCE = "at_once"
+
 # Bytes of a bpftrace string. A shorter text is not truncated.
 STRING_BYTES = 63
 
@@ -73,7 +76,7 @@ NO_SYMBOLS = "BPFTRACE_NO_USER_SYMBOLS"
 
 def environment_of() -> Dict[str, str]:
     """Returns the environment of every bpftrace. Symbol lookup is off because bpftrace would read the node's files as
-    root, and the node's perf map may be a pipe."""
+    root, which may be pipes."""
     return {**os.environ, NO_SYMBOLS: "1"}
 
 
@@ -206,10 +209,11 @@ def begins_with(argument: str, prefix: str) -> str:
 
 def program_text(name: str, words: Dict[str, str]) -> str:
     """Returns a program of this package, joined from several parts with a + between them. The first part handles names;
-    `ready`, which every program needs, is inserted after it. `words` maps placeholders to their values."""
+    `ready`, which every program needs, is inserted after it, unless it is AT_ONCE. `words` maps placeholders to their
+    values."""
     parts = []
     names, *others = name.split("+")
-    for part in [names, "ready", *others]:
+    for part in [names, *([] if names == AT_ONCE else ["ready"]), *others]:
         with open(os.path.join(PROGRAMS, part + ".bt"), encoding="utf-8") as file:
             parts.append(file.read())
     # All at once, because the user's text may contain one of the placeholders.
@@ -225,11 +229,12 @@ class Bpftrace:
 
     def __init__(self, node: Node, program: str, **words: str) -> None:
         self.node, self.path = node, require_bpftrace()
-        library = f'usdt:"{node.handle()}":{PROVIDER}'
-        only = condition_of(node)
-        number = place_in_row(node)
-        # If no probe is free, use one that requests nothing.
-        words.update(LIB=library, ONLY=only, ASK="BEGIN" if number is None else f"{library}:{ROW}{number}")
+        words["ONLY"] = condition_of(node)
+        if not program.startswith(AT_ONCE):
+            library = f'usdt:"{node.handle()}":{PROVIDER}'
+            number = place_in_row(node)
+            # If no probe is free, use one that requests nothing.
+            words.update(LIB=library, ASK="BEGIN" if number is None else f"{library}:{ROW}{number}")
         environment = {**environment_of(), "BPFTRACE_MAP_KEYS_MAX": "65536", "BPFTRACE_MAX_MAP_KEYS": "65536"}
         self.process = subprocess.Popen(
             [self.path, "-f", "json", "-e", program_text(program, words)], env=environment,

@@ -1,0 +1,71 @@
+"""A wall-clock profile: the stacks of all processes, sampled from the VM's memory, so those that wait count too."""
+import collections
+import contextlib
+import time
+from typing import Any, Counter, List, NamedTuple
+
+from dyntrace_command.common.terminal import clean, plural
+from dyntrace_command.host.children import Interrupted
+from dyntrace_command.node.node import Node
+from dyntrace_command.node.stack_snapshot import snapshot_of
+from dyntrace_command.profiling.sample_paths import Frame, Located
+
+# Seconds between snapshots, at least; and the pause after each, as a multiple of the time that it took: the command
+# uses at most a tenth of a CPU.
+PERIOD_S, PAUSE = 0.25, 9
+# Seconds for a snapshot, and bytes of its answer.
+READ_S, ANSWER_MOST = 60, 64 << 20
+# Rows of the table, and frames of a path.
+ROWS, ENDS = 20, (2, 3)
+
+
+class Waiting(NamedTuple):
+    """The snapshots of a node: how often each path was seen, and how many snapshots were taken in how many seconds."""
+    of: "Counter[Located]"
+    snapshots: int
+    seconds: float
+
+
+def sample_all(node: Node, seconds: float) -> Waiting:
+    """Takes snapshots for some seconds, until Ctrl-C, or until the node ends; raises OSError or ValueError if its
+    memory can't be read."""
+    found: Counter[Located] = collections.Counter()
+    began, snapshots = time.monotonic(), 0
+    with Interrupted() as interrupted:
+        while not interrupted.happened.is_set() and node.lives():
+            start = time.monotonic()
+            snapshot = node.isolated_large(lambda: snapshot_of(node.inside), READ_S, ANSWER_MOST)
+            with contextlib.suppress(KeyError, TypeError, IndexError):
+                add(found, snapshot)
+                snapshots += 1
+            took = time.monotonic() - start
+            left = began + seconds - time.monotonic()
+            if left <= 0 or interrupted.happened.wait(min(left, max(PERIOD_S - took, PAUSE * took))):
+                break
+    return Waiting(found, max(1, snapshots), max(time.monotonic() - began, 0.001))
+
+
+def add(found: "Counter[Located]", snapshot: Any) -> None:
+    """Counts the processes of a snapshot."""
+    for group in snapshot["groups"]:
+        frames: List[Frame] = []
+        for number, times in group["frames"]:
+            name, file, line = snapshot["frames"][number]
+            frames += [Frame(clean(str(name)), clean(str(file)), int(line))] * min(int(times), 100)
+        found[Located(f"[{clean(str(group['status']))}]", "", tuple(frames[::-1]), 0, "",
+                      "exact" if group["consistent"] else "last saved")] += int(group["count"])
+
+
+def table(waiting: Waiting) -> List[List[str]]:
+    """Returns the table, its header first: how many processes were seen on each path, on average."""
+    of: Counter[Any] = collections.Counter()
+    for one, count in waiting.of.items():
+        of[one.root, tuple(frame.name for frame in one.frames)] += count
+    rows = [["PROCESSES", "DO", "PATH"]]
+    for (root, frames), count in sorted(of.items(), key=lambda item: (-item[1], item[0]))[:ROWS]:
+        first, last = ENDS
+        shown = frames if len(frames) <= first + last else (*frames[:first], "...", *frames[-last:])
+        rows.append([f"{count / waiting.snapshots:.1f}", root.strip("[]"), " > ".join(shown)])
+    if len(of) > ROWS:
+        rows.append(["", "", plural(len(of) - ROWS, "more path")])
+    return rows
