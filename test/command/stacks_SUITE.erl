@@ -56,9 +56,9 @@ nif(Config) ->
     [?assertMatch([<<"test_stuck_nif:hang/1">>, <<"test_stuck_system:stuck/1">> | _], functions(One))
      || One <- schedulers_of(OsPid, <<"scheduler">>)],
     {0, Output} = test_command:run(["stacks", OsPid]),
-    printed("^scheduler 1, run queue \\d+: <[0-9.]+>, waits in the kernel \\(\\w*nanosleep\\w*\\), in the same call for "
-            "at least \\d+.\\d\\d s\n    test_stuck_nif:hang/1\n    test_stuck_system:stuck/1  test_stuck_system.erl:\\d+$",
-            Output),
+    printed("^scheduler 1, run queue \\d+: <[0-9.]+>, waits in the kernel \\(\\w*nanosleep\\w*\\), in the same call "
+            "for at least \\d+.\\d\\d s\n    test_stuck_nif:hang/1\n"
+            "    test_stuck_system:stuck/1  test_stuck_system.erl:\\d+$", Output),
     {0, _} = test_shell:run("kill -9 ~s", [OsPid]),
     ended(Node).
 
