@@ -19,7 +19,8 @@ from dyntrace_command.common.trigger_causes import CAUSES, END
 from dyntrace_command.host.tools import own_version
 
 AT_MOST, KEEP = "10/hour", 20
-SNAPSHOTS = "dyntrace-snapshots"
+# The default folder of flight recorders, and the one with a folder for each that systemd has started.
+SNAPSHOTS, OF_SERVICES = "dyntrace-snapshots", "/var/lib/dyntrace"
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
 
@@ -139,7 +140,7 @@ SUBCOMMANDS = {
         argument("-o", "--output", metavar="FOLDER", help="where to write them, one folder per host; - writes a tar "
                  "archive to standard output (default: dyntrace-snapshot-TIME)"),
         argument("--list", action="store_true", help="list the snapshots that a recorder with a cause has written "
-                 f"into the folder of -o (default: {SNAPSHOTS})"),
+                 f"into the folder of -o (default: {SNAPSHOTS} or, if there is none, the folders in {OF_SERVICES})"),
         argument("--ssh", metavar="COMMAND", type=arguments.program, default=os.environ.get("DYNTRACE_SSH", SSH),
                  help=f"the program that runs a command on another host (default: {SSH})")],
         "snapshot.snapshot"),
@@ -227,14 +228,21 @@ def check_when(options: argparse.Namespace, whole: argparse.ArgumentParser) -> N
     options.output = options.output or SNAPSHOTS
 
 
+def snapshot_folders(default: str, of_services: str) -> List[str]:
+    """Returns the default folder, or those of the recorders that systemd has started if there is none."""
+    if not os.path.isdir(default) and os.path.isdir(of_services):
+        return [os.path.join(of_services, name) for name in sorted(os.listdir(of_services))] or [default]
+    return [default]
+
+
 def check_snapshot(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
-    """Checks which arguments are given together, and sets the default folder of --list."""
+    """Checks which arguments are given together, and sets the folders of --list."""
     if options.hosts and options.output == "-":
         whole.error("snapshot: -o - works only without HOST")
     if options.list:
         if options.hosts or options.output == "-":
             whole.error("snapshot: --list takes neither HOST nor -o -")
-        options.output = options.output or SNAPSHOTS
+        options.folders = [options.output] if options.output else snapshot_folders(SNAPSHOTS, OF_SERVICES)
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:

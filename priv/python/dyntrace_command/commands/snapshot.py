@@ -29,7 +29,8 @@ TEXT_MOST, NAME_MOST = 80, 60
 def snapshot(options: argparse.Namespace) -> None:
     """Collects into one folder per host; with `-o -`, writes those of this host to standard output."""
     if options.list:
-        show_list(options.output)
+        for folder in options.folders:
+            show_list(folder)
     elif options.output == "-":
         send()
     else:
