@@ -110,12 +110,13 @@ class Guards(Commands):
         """If another user owns the program of a keeper or a guard, it does not inherit a guard's pipe."""
         user = tuple(pwd.getpwnam("nobody")[2:4])
         process = self.start(f"first = Guard(says('first', sys.argv[1]))\n"
-                             f"shows = Program(['/bin/sh', '-c', f'ls /proc/$$/fd | xargs >> {{sys.argv[1]}}'], "
+                             f"shows = Program(['/bin/sh', '-c', f'exec ls -m /proc/self/fd >> {{sys.argv[1]}}'], "
                              f"{user}, dict(os.environ))\nopen(sys.argv[1], 'w'); os.chmod(sys.argv[1], 0o666)\n"
                              "second = Guard(shows)\nprint(run_kept(shows, 60).status, flush=True)\n")
         self.assertEqual("0", self.line(process))
         process.wait()
-        self.await_written("0 1 2", "0 1 2", "first")
+        # ls opens the folder itself.
+        self.await_written("0, 1, 2, 3", "0, 1, 2, 3", "first")
 
     def answers(self, identity: str, pids: str, killed: int, head: str = "") -> None:
         """Shows that it returns the program's output, or no answer: the program takes too long, or is given up. What
