@@ -103,14 +103,14 @@ libraries(Root, Target) ->
 machine() ->
     string:trim(os:cmd("uname -m")).
 
-%% babeltrace2 finds the plugin by the link in its own folder.
+%% babeltrace2 finds the plugin in its own folder, and the plugin its template.
 debian_plugin(Config) ->
-    [Link] = filelib:wildcard(?config(root, Config) ++ "/usr/lib/*/babeltrace2/plugins/babeltrace-plugin-dyntrace.so"),
-    ?assertEqual({ok, "../../../dyntrace/babeltrace2/babeltrace-plugin-dyntrace.so"}, file:read_link(Link)),
+    [Plugin] = filelib:wildcard(?config(root, Config)
+                                ++ "/usr/lib/*/babeltrace2/plugins/babeltrace-plugin-dyntrace.so"),
     Recording = test_viewer:make([{1000, process_spawn, #{pid => "<0.9.0>", parent => "<0.1.0>"}}], Config),
     Page = filename:join(?config(folder, Config), "page.html"),
     {0, _} = run("babeltrace2 --plugin-path='~ts' '~ts' --component=sink.dyntrace.html --params='path=\"~ts\"'",
-                 [filename:dirname(Link), Recording, Page]),
+                 [filename:dirname(Plugin), Recording, Page]),
     {ok, Html} = file:read_file(Page),
     ?assertMatch({match, _}, re:run(Html, "<title>")).
 
