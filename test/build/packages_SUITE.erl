@@ -199,7 +199,8 @@ in_place(Config) ->
     {Number, _} = Epmd = test_node:start_epmd(),
     Node = test_node:start(#{paths => [], args => ["-start_epmd", "false", "-sname", "plain"],
                              env => [{"ERL_EPMD_PORT", Number}]}),
-    {ok, _} = test_node:call(Node, fun() -> timer:apply_interval(10, erlang, spawn, [erlang, hd, [[1]]]) end),
+    %% The node has no modules of the tests.
+    {ok, _} = peer:call(Node, timer, apply_interval, [10, erlang, spawn, [erlang, hd, [[1]]]]),
     Page = filename:join(?config(folder, Config), "plain.html"),
     {0, Says} = run("cd '~ts' && ./dyntrace report ~s --load --seconds 2 -o '~ts'",
                     [?config(root, Config), test_node:os_pid(Node), Page]),
