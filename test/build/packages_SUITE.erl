@@ -124,7 +124,7 @@ debian_application(Config) ->
 %% The recorder's unit names the installed command.
 debian_unit(Config) ->
     {ok, Unit} = file:read_file(?config(root, Config) ++ "/usr/lib/systemd/system/dyntrace-recorder@.service"),
-    ?assertMatch({match, [<<"/usr/bin/dyntrace record %I --snapshot $RECORD -o %S/dyntrace/%i">>]},
+    ?assertMatch({match, [<<"/usr/bin/dyntrace record %i --snapshot $RECORD -o %S/dyntrace/%i">>]},
                  re:run(Unit, "^ExecStart=(.*)$", [multiline, {capture, all_but_first, binary}])).
 
 %% debian/changelog has this release's version.
