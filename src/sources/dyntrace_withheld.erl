@@ -38,6 +38,7 @@ poll(_, Last) ->
         false -> {on, Last}
     end.
 
+has_flags(#{paused := true}) -> true;
 has_flags(#{processes := Flags}) -> Flags =/= [];
 has_flags(off) -> true.
 

@@ -93,8 +93,7 @@ class Recorder:
         self.refused = ""
         self.more = 0
         # The snapshot that is written once processes have been traced for a while, and when, in monotonic time.
-        self.pending: Optional[Match] = None
-        self.due = 0.0
+        self.pending: Optional[Tuple[Match, float]] = None
         self.missing: List[Node] = []
         self.gone = 0
         # When the last node ended, and when nodes were last searched for.
@@ -131,7 +130,7 @@ class Recorder:
             if set(ready) & set(ends) or time.monotonic() - polled >= POLL_S:
                 polled = time.monotonic()
                 self.poll()
-            if time.monotonic() >= self.due:
+            if self.pending and time.monotonic() >= self.pending[1]:
                 self.write_pending()
         self.write_pending()
         self.save_count()
@@ -182,14 +181,14 @@ class Recorder:
         self.last, self.more = None, 0
         if self.session.wanted.traces_on_demand and not hangs:
             self.session.trace(True)
-            self.pending, self.due = Match(cause, node, text, time.time()), time.monotonic() + TRACED_S
+            self.pending = Match(cause, node, text, time.time()), time.monotonic() + TRACED_S
         else:
             self.write(Match(cause, node, text, time.time()), self.rate)
 
     def write_pending(self) -> None:
         """Writes the snapshot that waits until processes have been traced for a while, if any."""
         if self.pending:
-            self.write(self.pending, self.rate)
+            self.write(self.pending[0], self.rate)
             self.pending = None
             self.session.trace(False)
 
