@@ -26,7 +26,7 @@ ERL_NIF_TERM dt_gate_claim(ErlNifEnv *env);
 /* Sets whether the worker has set any tracing. */
 void dt_gate_activate(bool on);
 
-/* Holds the events of these groups, a bit each, and of no others: they are discarded while the
+/* Holds the events of these groups (one bit each) and of no others: they are discarded while the
    worker sets or clears their trace flags process by process. A new worker holds nothing. */
 void dt_gate_hold(uint64_t groups);
 

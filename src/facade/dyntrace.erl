@@ -529,8 +529,8 @@ claim() -> without_library(self()).
 %% when they are scheduled.
 -spec set_active(boolean()) -> ok.
 set_active(_) -> without_library(ok).
-%% @private Discards the events of these groups of trace events, and of no others, until the next call. The groups of
-%% ports have names of their own.
+%% @private Discards the events of these groups, and of no others, until the next call. Groups of ports have separate
+%% names.
 -spec hold(Groups :: [atom()]) -> ok.
 hold(_) -> without_library(ok).
 %% @private Sets the lists of BIFs and NIFs; all other functions count as Erlang code. Returns how many entries were

@@ -100,7 +100,7 @@ attach_command(Path) ->
     Script = filename:join([priv_of(filename:dirname(Path)), "bpftrace", "who_talks.bt"]),
     lists:flatten(["bpftrace ", Root, Script, " ", Root, Path]).
 
-%% The priv folder of a library, which is in it, or in priv/builds/TARGET.
+%% The priv folder of a library in priv or priv/builds/TARGET.
 priv_of(Folder) ->
     Above = filename:dirname(Folder),
     case filename:basename(Above) of
@@ -112,7 +112,7 @@ priv_of(Folder) ->
 
 %% In the priv folder of the module that is first on the code path (it may be OTP's), or in that of the application.
 %% Not in that of the loaded module, which belongs to the old version during an upgrade. A library that was built there
-%% precedes the prebuilt one for this VM's machine and C library.
+%% takes precedence over the prebuilt one for this VM's machine and C library.
 path() ->
     Dirs = priv_dirs(),
     Files = [filename:join(Dir, File) || Dir <- Dirs, File <- ["dyntrace.so", prebuilt()]],
@@ -121,7 +121,7 @@ path() ->
                          [] -> lists:last(["dyntrace.so" | [filename:join(Dir, "dyntrace.so") || Dir <- Dirs]])
                      end).
 
-%% "x86_64-pc-linux-gnu" is the target x86_64-gnu, Alpine's VM has x86_64-musl.
+%% "x86_64-pc-linux-gnu" is the target x86_64-gnu; that of Alpine's VM is x86_64-musl.
 prebuilt() ->
     Words = string:lexemes(erlang:system_info(system_architecture), "-"),
     filename:join(["builds", hd(Words) ++ "-" ++ lists:last(Words), "dyntrace.so"]).

@@ -105,8 +105,8 @@ cancel(Timer) ->
     _ = erlang:cancel_timer(Timer, [{async, true}, {info, false}]),
     ok.
 
-%% Reports the identities of these processes, few of which were sampled before. They may have been spawned after the
-%% last dump, without the trace flag that would report them.
+%% Reports the identities of processes that were not in the previous sample. They may have been spawned after the last
+%% dump, without the trace flag that would report them.
 -spec report_sampled([pid()]) -> ok.
 report_sampled(Pids) ->
     case Pids =/= [] andalso dyntrace:consumers([process_named]) =/= [] andalso whereis(dyntrace_autotracer) of
@@ -339,7 +339,7 @@ report_process(Pid, Id, State = #dumper{calls = Calls}) ->
             gone
     end.
 
-%% Not before the first dump, which reports all processes.
+%% Nothing before the first dump, which reports all processes.
 report_sampled(_, State = #dumper{probes = []}) ->
     State;
 report_sampled(Pids, State) ->

@@ -62,8 +62,8 @@ new(LabelKeys) ->
               || _ <- lists:seq(1, ?ASKERS)],
     #calls{table = ets:new(?MODULE, [private]), idle = Askers, all = lists:member(label, Items)}.
 
-%% The cached data of the process. Missing data arrives later, as an answer. `once': outside a dump; the answer is not
-%% cached, because only dumps remove what is cached of processes that have ended.
+%% The cached data of the process. Missing data arrives later, as an answer. `once' is for calls outside a dump: the
+%% answer is not cached, because only dumps remove the data of processes that have ended.
 -spec of_process(pid(), initial(), Dump :: pos_integer() | once, calls()) -> {initial(), Label :: term(), calls()}.
 of_process(Pid, Call, Dump, Calls = #calls{table = Table}) ->
     case ets:lookup(Table, Pid) of

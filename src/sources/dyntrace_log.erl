@@ -230,7 +230,7 @@ report(Event = #{level := Level}, #{text := Show}) ->
         erase(?IS_INSIDE)
     end.
 
-%% By proc_lib; by Elixir's Logger, which replaces the reports of OTP and of the VM; by the VM.
+%% A report of proc_lib, of Elixir's Logger, which replaces those of OTP and of the VM, or of the VM.
 is_crash(#{msg := {report, #{label := {proc_lib, crash}}}}) -> true;
 is_crash(#{meta := #{crash_reason := _}}) -> true;
 is_crash(#{msg := {"Error in process " ++ _, _}, meta := #{error_logger := #{emulator := true}}}) -> true;

@@ -1,14 +1,14 @@
-%% @private Keys of Elixir's `Registry' as labels, for processes that have one key and no other name.
+%% @private Keys of Elixir's `Registry' as labels, for processes that have exactly one key and no other name.
 %%
 %% A registry with unique keys has a table with its name, and in each partition a table of its processes. Only these
-%% tables are read, so no process is asked. What does not have the form of a registry is left out.
+%% tables are read, so no process is asked. Tables that do not look like those of a registry are skipped.
 -module(dyntrace_registries).
 
 -export([new/0, label/2]).
 
 -export_type([registries/0]).
 
-%% More registries are left out, and so are those with more partitions.
+%% Further registries are skipped, and so are those with more partitions.
 -define(MOST, 8).
 -define(MOST_PARTITIONS, 256).
 
@@ -23,7 +23,7 @@
 new() ->
     lists:sublist([Registry || Name <- registered(), Registry <- registry(Name)], ?MOST).
 
-%% An error means that it is not a registry, or that it ends.
+%% An error means that it is not a registry, or that it has ended.
 registry(Name) ->
     try
         true = is_pid(whereis(binary_to_existing_atom(<<(atom_to_binary(Name))/binary, ".PIDPartition0">>))),
@@ -54,7 +54,7 @@ label(Pid, Registries) ->
             ''
     end.
 
-%% Two of them at most. The objects are {Pid, Key, Table} or, since Elixir 1.13, {Pid, Key, Table, Counter}.
+%% At most two keys. The objects are {Pid, Key, Table} or, since Elixir 1.13, {Pid, Key, Table, Counter}.
 keys(Pid, Partitions) ->
     Table = element(erlang:phash2(Pid, tuple_size(Partitions)) + 1, Partitions),
     try ets:select(Table, [{{Pid, '$1', '_'}, [], ['$1']}, {{Pid, '$1', '_', '_'}, [], ['$1']}], 2) of

@@ -1,7 +1,7 @@
 %% @private The source of the probe `withheld': reports what consumers require and the application cannot trace, so that
 %% a recording shows what it lacks. The report is repeated every second, for consumers that attach later and for flight
-%% recorders, which overwrite old events. It also reports that no consumer requires trace flags of processes, because a
-%% flight recorder requests their events only for some seconds after each cause.
+%% recorders, which overwrite old events. It also reports that no consumer requires trace flags of processes: a flight
+%% recorder requests such events only for some seconds after each cause.
 -module(dyntrace_withheld).
 -behaviour(dyntrace_source).
 

@@ -109,8 +109,9 @@ set_existing(Set) ->
     max(0, min(Before, erlang:system_info(process_count)) - Traced).
 
 %% The first flag of a process takes three times as long as others, because the VM allocates its tracer. So on a large
-%% node the untraced processes first get the anchor, one by one and in slices. A separate process sets it, because a
-%% running process reports its flags only when it next runs. Processes without the anchor are traced nevertheless.
+%% node, the untraced processes first get the anchor one by one, in slices. A separate process sets it, because a
+%% running process returns its flags only when it next runs. Processes that do not get the anchor in time are traced,
+%% too.
 anchor(Count) ->
     {Pid, Ref} = spawn_opt(?MODULE, anchor_all, [self()], [link, monitor, {priority, high}]),
     receive {'DOWN', Ref, process, Pid, _} -> ok

@@ -63,7 +63,7 @@ is_open(Session) ->
 snapshot(_Session, _Kind) ->
     ours.
 
-%% Flags of many existing processes are set one by one, in slices: one call for all of them holds every scheduler, for
+%% Flags of many existing processes are set one by one, in slices: one call for all of them stops every scheduler, for
 %% 40 ms with 100,000 processes.
 processes(Session, Which, Clear, Set) ->
     ok = processes(dyntrace_walk:is_long(), Session, Which, Clear, Set),

@@ -32,7 +32,7 @@ tracer() ->
 all(process) -> [send, 'receive', procs, call, running, exiting, garbage_collection];
 all(port) -> [send, 'receive', ports, running_ports, exiting].
 
-%% The groups of the events of processes that these flags yield.
+%% The groups of the process events that these flags cause.
 -spec groups([atom()]) -> [atom()].
 groups(Flags) ->
     lists:usort([group(Flag) || Flag <- Flags]).

@@ -278,7 +278,7 @@ set(processes, Old, New, Tracing = #tracing{backend = Backend, handle = {open, H
     %% The worker has the flags of all processes until it clears its own. It runs meanwhile, and the end of that run
     %% would not be traced. A sensitive process makes no trace events.
     Sensitive = process_flag(sensitive, true),
-    %% Until all processes have the flags, a message of one that has them may be received by one that has not.
+    %% Until all processes have the flags, a process without them may receive a message from one with them.
     ok = hold(dyntrace_trace_flags:groups(New) -- dyntrace_trace_flags:groups(known(Old))),
     try
         Untraced = Backend:processes(Handle, Which, to_clear(process, Old, New), New),

@@ -1,16 +1,16 @@
 %% @private Visits many processes or ports in slices, with a pause after each slice.
 %%
-%% A call of the VM for all processes, such as erlang:trace(existing, ...), holds every scheduler until it has visited
-%% the last one. The callers of this module have a high priority, so without the pauses they would hold one scheduler.
+%% A call for all processes, such as erlang:trace(existing, ...), stops every scheduler until it has visited the last
+%% one. The callers of this module have a high priority, so without the pauses they would occupy one scheduler.
 -module(dyntrace_walk).
 
 -export([is_long/0, all/1, pause/0, pause/2]).
 
-%% A slice takes less than a millisecond, or a few if the CPUs are busy.
+%% A slice takes less than a millisecond, or a few milliseconds if the CPUs are busy.
 -define(SLICE, 500).
 -define(PAUSE_MS, 1).
 
-%% Flags of fewer processes are set by one call in a few milliseconds at most.
+%% For fewer processes, one call sets all flags, in a few milliseconds at most.
 -define(MANY, 5000).
 
 %% Whether there are so many processes that they have to be visited in slices.
@@ -26,8 +26,8 @@ each(Visit, Items) ->
                     end, 1, Items),
     ok.
 
-%% Visits every process except the caller, also those that were being created when the walk began. The list of all
-%% processes is garbage afterwards.
+%% Visits every process except the caller, including those that were being created when the walk began. Afterwards, it
+%% collects the list of all processes as garbage.
 -spec all(fun((pid()) -> term())) -> ok.
 all(Visit) ->
     Processes = lists:usort(processes()),

@@ -282,7 +282,7 @@ mix(Config) ->
     ?assertMatch({_, _}, binary:match(Says, unicode:characters_to_binary(Answer)), Says),
     ?assertNot(filelib:is_file(Dependency ++ "/priv/babeltrace2")).
 
-%% Without a C compiler, the library of the tarball is used.
+%% Without a C compiler, a prebuilt library is used.
 prebuilt(Config) ->
     ok = new_project(Config),
     Target = machine() ++ "-gnu",
@@ -297,7 +297,7 @@ prebuilt(Config) ->
     %% The command beside the node finds the application by that path.
     ?assert(filelib:is_regular(Built ++ "/priv/bpftrace/who_talks.bt")).
 
-%% Without a prebuilt library either, the application starts, and says why it has no backend.
+%% Without a prebuilt library either, the application starts, and reports why it has no backend.
 no_library(Config) ->
     {0, Says} = rebar3(no_compiler(Config), Config),
     ?assertMatch({match, _}, re:run(Says, "dyntrace: no prebuilt library in priv/builds/")),

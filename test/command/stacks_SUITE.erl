@@ -124,7 +124,8 @@ running(_) ->
     _ = test_node:call(Node, fun() -> test_stuck_system:spin(), ok end),
     {0, Output} = test_command:run(["stacks", test_node:os_pid(Node)]),
     printed("^scheduler 1, run queue \\d+: <[0-9.]+> stuck_spin, on a CPU, last saved stack$", Output),
-    printed("^dyntrace: \\d process(es)? ran meanwhile: the stack is the one that was last saved$", Output),
+    printed("^dyntrace: \\d process(es)? (was|were) running: a running process has the stack that it saved last$",
+            Output),
     test_node:stop(Node).
 
 %% By its pid, its name, and with its whole stack.

@@ -78,8 +78,8 @@ static const struct dt_hooks hooks = {
 
 typedef void handler(struct node *, const struct dt_recorded *);
 
-/* While tracing is paused to stay within the budget, or no consumer requests it, all events are
- * lost. */
+/* While tracing is paused to stay within the budget, or no consumer requires it, there are no
+   events of trace flags. */
 static void withheld(struct node *node, const struct dt_recorded *event) {
     if (strcmp(event->fields.withheld.what, "all_events") == 0)
         dt_node_untraced(node);

@@ -51,7 +51,7 @@ struct page {
 /* The placeholder of the data. build.mjs does not replace it. */
 static const char place[] = "@DATA@";
 
-/* babeltrace2 may have loaded the plugin by a link in its own folder of plugins. */
+/* babeltrace2 may have loaded the plugin through a link in its own plugin folder. */
 static char *beside_the_plugin(const char *name) {
     char *file, *folder, *path;
     Dl_info of;

@@ -103,7 +103,7 @@ static void on_node_down(struct dt_summary *summary, const struct dt_instant *i)
 static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) {
     const struct dt_withheld *e = &i->event->fields.withheld;
 
-    /* Repeated every second; the model counts the time (dyntrace_withheld.erl). */
+    /* It is repeated every second, and the model adds up the time (dyntrace_withheld.erl). */
     if (strcmp(e->why, "no consumer requests them") == 0)
         return;
     dt_list_add(&summary->withheld,

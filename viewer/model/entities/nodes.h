@@ -35,7 +35,7 @@ struct node {
 struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
 void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
-/* An event of the VM's tracer, and the absence of such events, since the last one. */
+/* The VM's tracer has reported an event; it has reported none since the last one. */
 void dt_node_traced(struct node *node);
 void dt_node_untraced(struct node *node);
 void dt_node_last(struct node *node); /* after its last event */

@@ -119,7 +119,7 @@ static int64_t add_to_kind(GHashTable *kinds, struct dt_actor *actor, int64_t re
     return ns;
 }
 
-/* Which processes use most of the schedulers' time, as part of a sentence; empty if none uses much.
+/* Which processes used most of the schedulers' time, as part of a sentence; "" if none used much.
  */
 static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node *node,
                      const char *before, const char *time) {
@@ -150,7 +150,7 @@ static char *who_ran(const struct dt_summary *summary, const struct dt_seen_node
                            first->count > 1 ? several : "", most);
 }
 
-/* Those that have run: others of the node are offline or idle. */
+/* The schedulers that have run; the node's others are offline or idle. */
 static unsigned schedulers_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
     g_autoptr(GPtrArray) rows = dt_rows_counters(summary);
     unsigned schedulers = 0;
@@ -180,7 +180,7 @@ static char *show_waits(const struct dt_summary *summary, const struct dt_seen_n
         wait ? " for up to " : "", wait ? dt_show_ns(wait->ns).text : "");
 }
 
-/* Whether it computes all the time. */
+/* Whether nearly all of its samples show it running or runnable. */
 static bool is_computing(const struct dt_summary *summary, const struct dt_actor *actor) {
     const struct dt_activity *activity = actor->activity;
     const struct dt_sampled *of = activity->sampled;
@@ -194,8 +194,8 @@ static bool is_computing(const struct dt_summary *summary, const struct dt_actor
            !activity->dirty_cpu && !activity->dirty_io && !dt_is_own(actor);
 }
 
-/* More processes than schedulers compute all the time, as text; NULL if they do not. The events of
-   a process that the VM preempts do not show that it waits for a scheduler. */
+/* That more processes than schedulers compute, as text; NULL if not. The events of a process that
+   the VM preempts do not show that it waits for a scheduler. */
 static char *show_computing(const struct dt_summary *summary, const struct dt_seen_node *node) {
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     unsigned schedulers = schedulers_of(summary, node), computing = 0;
@@ -212,8 +212,8 @@ static char *show_computing(const struct dt_summary *summary, const struct dt_se
                            schedulers == 1 ? "" : "s");
 }
 
-/* The run queue, as text; NULL if it is too short. A sample also counts processes that are
-   displaced by the processes that take samples. */
+/* The run queue, as text; NULL if it is too short. It includes processes that are displaced by
+   those that take the samples. */
 static char *show_run_queue(const struct dt_summary *summary, const struct dt_seen_node *node) {
     const struct dt_named *row = dt_names_find(&summary->counters, node, "run_queue");
     int64_t least = schedulers_of(summary, node) + (int64_t)dt_limits.busy_schedulers.queued;

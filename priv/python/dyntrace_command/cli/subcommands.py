@@ -19,7 +19,7 @@ from dyntrace_command.common.trigger_causes import CAUSES, END
 from dyntrace_command.host.tools import own_version
 
 AT_MOST, KEEP = "10/hour", 20
-# The default folder of flight recorders, and the one with a folder for each that systemd has started.
+# The default folder of flight recorders, and the one in which each recorder of systemd has a folder.
 SNAPSHOTS, OF_SERVICES = "dyntrace-snapshots", "/var/lib/dyntrace"
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"
@@ -124,9 +124,9 @@ SUBCOMMANDS = {
                  help=f"keep the N latest snapshots (default: {KEEP})"),
         argument("--detach", action="store_true", help="with --when: continue in the background, and write "
                  "messages to recorder.log in the folder"),
-        argument("--full", action="store_true", help="with --snapshot: trace processes all the time, which costs much "
-                 "more. Without it, and without --events and --functions, the recorder keeps samples, counters, logs "
-                 "and events of the VM, and traces processes for some seconds after each cause"),
+        argument("--full", action="store_true", help="with --snapshot: trace processes all the time, which costs "
+                 "more. Without --full, --events and --functions, the recorder keeps samples, counters, logs and "
+                 "events of the VM, and traces processes for some seconds after each cause"),
         events(), FUNCTIONS,
         argument("--to", type=arguments.relay_url, metavar="URL", help="send the recording to a `dyntrace "
                  "relay`, such as net://HOST or net://HOST:5342:5343"),
@@ -160,8 +160,8 @@ SUBCOMMANDS = {
         argument("--hz", type=arguments.hertz, default=99, metavar="N", help="samples per second and CPU, at most "
                  "1000 (default: 99)"),
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid"),
-        argument("--wall", action="store_true", help="sample all processes, also those that wait, a few times per "
-                 "second"),
+        argument("--wall", action="store_true", help="sample all processes, including those that wait, up to four "
+                 "times per second"),
         argument("--compare", metavar="FILE", help="also show how the shares of functions differ from those of an "
                  "earlier profile, written with `-o NAME.folded`"),
         argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: print "
@@ -229,7 +229,7 @@ def check_when(options: argparse.Namespace, whole: argparse.ArgumentParser) -> N
 
 
 def snapshot_folders(default: str, of_services: str) -> List[str]:
-    """Returns the default folder, or those of the recorders that systemd has started if there is none."""
+    """Returns the default folder or, if it does not exist, those of the recorders that systemd has started."""
     if not os.path.isdir(default) and os.path.isdir(of_services):
         return [os.path.join(of_services, name) for name in sorted(os.listdir(of_services))] or [default]
     return [default]

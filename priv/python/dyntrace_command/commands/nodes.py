@@ -38,7 +38,7 @@ def show_nodes(options: argparse.Namespace) -> None:
             print(f"{node.show()} can't trace {withheld}")
     for node in found:
         if node.without_stacks():
-            print(f"`dyntrace profile` and `dyntrace stacks` show no Erlang functions of {node.show()}: "
+            print(f"`dyntrace profile` and `dyntrace stacks` can't show Erlang functions of {node.show()}: "
                   f"{node.without_stacks()}")
     able = [str(pid) for pid, why in obstacles.items() if why is None]
     if able:

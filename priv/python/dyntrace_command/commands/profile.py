@@ -26,9 +26,9 @@ from dyntrace_command.profiling.waiting_paths import sample_all, table
 from dyntrace_command.tracers.bpftrace import AT_ONCE, BTF, Bpftrace, Names, require_bpftrace
 from dyntrace_command.tracers.scheduler_samples import program
 
-# Seconds to wait for a second bpftrace that gets names.
+# Seconds to wait for the names that a second bpftrace requests.
 NEW_S = 15
-# The seconds after which names are looked up the first time. The time doubles, up to the second number.
+# Seconds until names are looked up for the first time, and the maximum between lookups; the interval doubles.
 FIRST_LEARN_S, LEARN_S = 1, 8
 
 
@@ -44,7 +44,7 @@ def profile(options: argparse.Namespace) -> None:
     node = profiled_node(options.node)
     with contextlib.closing(Code(node)) as code:
         if code.why:
-            say(f"dyntrace: {node.show()} is sampled without Erlang stacks, functions and processes: {code.why}")
+            say(f"dyntrace: {node.show()} is sampled without Erlang stacks, functions or processes: {code.why}")
         samples, names = Samples(kind == TIMED), Names()
         seconds = sample(node, options, code, samples, names)
         code.refresh()
@@ -91,7 +91,7 @@ def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
 
 
 def profiled_node(name: str) -> Node:
-    """Returns the node of that name, with or without dyntrace; without a name, the only one that has it."""
+    """Returns the node of that name, with or without dyntrace; without a name, the only node that has dyntrace."""
     node = find_node(name) if name else pick(None)
     check_readable(node)
     if node.process.is_stopped():

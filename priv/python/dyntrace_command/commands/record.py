@@ -56,7 +56,7 @@ def record_when(options: argparse.Namespace) -> None:
 
 
 def is_full(options: argparse.Namespace) -> bool:
-    """Returns whether a flight recorder records events that require trace flags all the time."""
+    """Returns whether a flight recorder always records events that require trace flags."""
     return bool(options.full or options.events or options.functions)
 
 

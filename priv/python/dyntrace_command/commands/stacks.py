@@ -1,6 +1,6 @@
 """`dyntrace stacks`: what the schedulers of a node run, and the stacks of all its processes.
 
-The node is not asked, so this works while it answers nothing: its memory is read.
+It reads the node's memory, so it works while the node answers no request.
 """
 import argparse
 import itertools
@@ -45,7 +45,7 @@ def read(node: Node, process: str) -> Any:
 
 
 def checked(found: Any, node: Node) -> Dict[str, Any]:
-    """Returns the snapshot with its frames in place of their numbers. The child that has read it may send anything."""
+    """Returns the snapshot with frames in place of their numbers. The child that made it may have sent anything."""
     try:
         frames = [(clean(str(name)), clean(str(file)), int(line)) for name, file, line in found["frames"]]
         for one in [*found["schedulers"], *found["groups"]]:
@@ -66,8 +66,8 @@ def as_json(found: Dict[str, Any], node: Node) -> Dict[str, Any]:
 def notes(found: Dict[str, Any]) -> Iterator[str]:
     """Yields what is missing, and how many stacks are uncertain."""
     if found["running"]:
-        many = "1 process" if found["running"] == 1 else f"{found['running']} processes"
-        yield f"{many} ran meanwhile: the stack is the one that was last saved"
+        many = "1 process was" if found["running"] == 1 else f"{found['running']} processes were"
+        yield f"{many} running: a running process has the stack that it saved last"
     if found["inconsistent"]:
         yield f"{found['inconsistent']} of {found['processes']} stacks changed while they were read"
     if found["unread"]:
@@ -93,7 +93,7 @@ def shown(found: Dict[str, Any], node: Node, process: str) -> Iterator[str]:
 
 
 def of_schedulers(schedulers: Sequence[Dict[str, Any]]) -> Iterator[str]:
-    """Yields the lines of the schedulers. Adjacent ones that are idle share a line."""
+    """Yields the lines of the schedulers. Adjacent idle ones share a line."""
     for (is_idle, kind), some in itertools.groupby(schedulers, lambda one: (is_idle_one(one), one["kind"])):
         several = list(some)
         if is_idle:
@@ -138,13 +138,13 @@ def head(group: Dict[str, Any]) -> str:
     if group["queue"]:
         queue = f", {plural(group['queue'], 'message')} queued"
         queue += f", at most {group['longest']} each" if group["count"] > 1 else ""
-    state = "" if group["consistent"] else " (stack changed meanwhile)" if group["status"] != "running" \
+    state = "" if group["consistent"] else " (stack changed while it was read)" if group["status"] != "running" \
         else " (last saved stack)"
     return f"{group['count']} {clean(str(group['status']))}{state}{queue}: {who}"
 
 
 def lines_of(frames: Sequence[Frame], most: Optional[int]) -> List[str]:
-    """Returns the lines of a stack, at most that many, without some in the middle."""
+    """Returns the lines of a stack; if there are more than `most`, the middle is left out."""
     found = [f"    {name}" + (f"  {os.path.basename(file)}:{line}" if line else "")
              + (f"  ({times} times)" if times > 1 else "") for name, file, line, times in frames]
     if most and len(found) > most:

@@ -10,7 +10,7 @@ PROVIDER = "org_erlang_dyntrace"
 # These are always recorded: output without names is useless, and so is output that hides what is missing.
 NAMES, LIVES = GROUPS["names"], GROUPS["lives"]
 
-# Names that require trace flags, and those that do not.
+# The events of names that require trace flags, and those for sampled processes, which do not.
 TRACED_NAMES, SAMPLED_NAMES = ["process_identity", "port_identity"], GROUPS["sampled_names"]
 
 # The groups to choose from.

@@ -87,12 +87,12 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                    "sample for longer (`--seconds 60`) or more often (`--hz 999`) while it works; without --process, "
                    "the profile is of the whole node"),
     "no_stacks": (FAILED, "the stacks of {node} can't be read: {why}",
-                  "docs/stacks.md lists the VMs whose stacks can be read"),
+                  "docs/stacks.md lists the VMs that are supported"),
     "no_profile": (FAILED, "{file} is not a profile: {why}",
-                   "--compare needs a file that `dyntrace profile NODE -o NAME.folded` has written"),
+                   "--compare needs a file written by `dyntrace profile NODE -o NAME.folded`"),
     "no_process": (NO_NODE, "{node} has no process {process}",
-                   "`dyntrace stacks` without --process lists all; a name is a registered one, a pid looks like "
-                   "'<0.90.0>'"),
+                   "give a registered name, or a pid such as '<0.90.0>'; `dyntrace stacks` without --process shows "
+                   "all processes"),
     "no_call": (NO_NODE, "no call of {function} was traced within {seconds} s",
                 "if the function was called, the node does not trace it: in the node, type "
                 "`dyntrace:follow(#{{functions => [{{{module}, {name}, '_'}}]}}).`"),

@@ -33,7 +33,7 @@ END = "end"
 # dyntrace:snapshot/1.
 REQUESTED = Cause("snapshot", "user_mark", 'name == "snapshot"', ("pid", "text"))
 
-# Instead of `crash` in a flight recorder that does not trace processes until a cause fires.
+# Replaces `crash` in a flight recorder that does not trace processes until a cause fires.
 LOGGED_CRASH = Cause("crash", "crash_report", "", ("pid", "text"))
 
 CAUSES = {cause.name: cause for cause in [

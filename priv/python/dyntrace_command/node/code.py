@@ -85,7 +85,7 @@ class Code:
         self.functions: Dict[str, Optional[Functions]] = {}
         self.places: Dict[int, Optional[Place]] = {}
         self.names = Names({}, {}, {})
-        # Why Erlang functions have no names; empty if they have.
+        # Why Erlang functions have no names; empty if they have names.
         self.why = ""
         self.layout = self.read_layout()
         self.refresh()

@@ -5,7 +5,7 @@ The node's user, and the users of its container, control everything that is read
 prevents them (for files, see `file_system`):
 
 - **Memory that does not answer**, because its file is on a file system that hangs. Memory of such files is not read,
-  and a child that gets no answer is left behind.
+  and a child that hangs is abandoned.
 - **Text without an end.** Command line, environment, mappings and folders are read up to a bound. Longer ones count as
   unreadable.
 - **A file that is not a library.** Its notes contain offsets and sizes: `elf` fails if they are out of range.

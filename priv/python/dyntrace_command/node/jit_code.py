@@ -9,11 +9,11 @@ for gdb, whatever its flags.
                 { u32 start, end, lines; u16 length; name; the lines } with offsets from the base; each line
                 { u32 start, line; u16 length; file }
 
-Lengths include a NUL. The compiler pads the fixed part of each structure, and the next one follows after as many bytes
-as the padded part and the text have together.
+Lengths include a NUL. The compiler pads the fixed part of each structure; the size of a structure is that of its padded
+part and its text together.
 
-OTP 25 keeps the entries of unloaded modules; later releases free them when code is purged, perhaps while this reads. So
-the newest entry wins, older ones that overlap it are dropped, and all code must lie in executable memory without a
+OTP 25 keeps the entries of unloaded modules; later releases free them when code is purged, perhaps during this reading.
+So the newest entry wins, older ones that overlap it are dropped, and all code must be in executable memory without a
 file.
 """
 import bisect

@@ -23,7 +23,7 @@ from dyntrace_command.node.survey import Found, Survey, all_processes
 FIELDS = ("library", "status", "node", "otp", "container", "version", "consumers")
 
 
-# A machine as ELF numbers it.
+# The number of this machine in ELF.
 X86_64 = 62
 
 
@@ -75,7 +75,7 @@ class Node:
         if "library" in self.unknown or not machine:
             return None
         if machine != X86_64 or libc != "glibc":
-            return "only those of VMs on x86-64 with glibc can be read"
+            return "this requires x86-64 and glibc"
         return None if self.found.get("jit") else "the VM has no JIT"
 
     @property
@@ -119,7 +119,7 @@ class Node:
         return isolated(self.process, function, seconds, rights=rights).value
 
     def isolated_large(self, function: Callable[[], Any], seconds: float, most: int) -> Any:
-        """Does the same with a larger bound of the answer in bytes."""
+        """Does the same with another limit on the answer, in bytes."""
         return isolated(self.process, function, seconds, most).value
 
     # The library

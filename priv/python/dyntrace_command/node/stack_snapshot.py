@@ -1,7 +1,7 @@
 """The stacks of all processes of a VM and what its schedulers run, read from its memory by a child of this command.
 
-The VM is neither asked nor stopped, so a stack may change while it is read. Each is therefore read between two reads of
-its process: it is consistent if the process was not running, and has neither run nor changed in between. A word of a
+The VM is neither asked nor stopped, so a stack may change while it is read. So its process is read before and after the
+stack, which is consistent if the process was not running, and neither ran nor changed in between. A word of a
 stack is a return address if its lowest two bits are 0 and it is in JIT-compiled code; the VM's own stack traces use the
 same rule. The last word of each stack is the same address, `normal_exit`.
 
@@ -26,7 +26,7 @@ from dyntrace_command.node.vm_structures import (DIRTY, FREE, KINDS, PID_TAG, Sc
 WORDS_MOST, SECONDS_MOST, ATTEMPTS, GROUPS_MOST, FRAMES_MOST, NAMES_MOST = 1 << 14, 20.0, 3, 1000, 400, 5
 # Words at the bottom of a stack with more than WORDS_MOST.
 OUTER_WORDS = 1 << 10
-# Distinct stacks that are kept. Another one counts only as a process.
+# Distinct stacks that are kept. Processes with further ones are only counted.
 STACKS_MOST = 200000
 # Seconds for which a scheduler has to stay at the same place in C code to count as staying there: a process that runs
 # Erlang code is rescheduled within a few milliseconds.
@@ -192,7 +192,7 @@ class Snapshot:
         return self.structures.function_at(words[self.layout.current // 8]) if name else ""
 
     def length(self, term: int) -> int:
-        """Returns the length of a list of arguments; raises ValueError if it is none."""
+        """Returns the length of a list of arguments; raises ValueError if it is not a list."""
         for length in range(256):
             if term == NIL:
                 return length

@@ -1,9 +1,9 @@
 """The memory of an Erlang VM, read by a child process of this command (`sandbox`) from /proc/PID/mem.
 
 The node controls every byte. A read is limited to readable mappings, never touches memory whose file is on a file
-system that may not answer, and fails with ValueError instead of returning less than was asked for. The readers of
-structures (`jit_code`, `vm_structures`) take nothing on trust: each pointer, size and count is checked before it is
-used, and all work is bounded.
+system that may not answer, and raises ValueError instead of returning too few bytes. The readers of structures
+(`jit_code`, `vm_structures`) trust nothing: each pointer, size and count is checked before it is used, and all work is
+bounded.
 """
 import bisect
 import os

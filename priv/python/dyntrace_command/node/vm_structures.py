@@ -31,9 +31,9 @@ EXPORT_WORDS = 16
 # Names of the first two atoms.
 FIRST_ATOMS = ("false", "true")
 
-# In a scheduler: the thread; how it sleeps; its type, its number of each kind, the process and the port
-# that it runs; its run queue. The table
-# has, by the place of the scheduler in its run queue, the places of the queue's number and length.
+# Offsets in a scheduler: its thread; how it sleeps; its type, its number of each kind, the process and the port that it
+# runs; its run queue. The table has, by the offset of the scheduler in its run queue, the offsets of the queue's number
+# and length.
 THREAD_AT, SLEEP_AT, CURRENT_AT, TYPE_AT, PORT_AT, RUN_QUEUE_AT, SCHEDULER_WORDS = 32, 160, 168, 176, 224, 232, 30
 RUN_QUEUES = {144: (0, 208), 224: (168, 164)}
 RUN_QUEUE_SIZE = 232
@@ -247,7 +247,7 @@ class VmStructures:
         return self.memory.read(name, length).decode("utf-8", "replace") if length else ""
 
     def boxed_size(self, term: int) -> int:
-        """Returns the size of a binary in bytes; -1 if this is none."""
+        """Returns the size of a binary in bytes; -1 if this is not a binary."""
         try:
             header, size = self.memory.words(term - 2, 2)
         except ValueError:
@@ -295,7 +295,7 @@ class VmStructures:
         return -1, 0, 0
 
     def thread_number(self, thread: int) -> int:
-        """Returns the number of a thread by glibc's structure, in the thread's own PID namespace; 0 if this is none."""
+        """Returns the number of a thread in its own PID namespace, from glibc's structure; 0 if this is not one."""
         if thread % 64 or not self.memory.is_mapped(thread, TID_AT + 4):
             return 0
         own, _, again = self.memory.words(thread, 3)

@@ -1,4 +1,4 @@
-"""The differences between two profiles, as a table of functions: how much of all samples they have more or less."""
+"""The differences between two profiles, as a table of functions: how their shares of all samples have changed."""
 import collections
 import re
 from typing import Counter, Dict, List, NamedTuple, Tuple
@@ -21,7 +21,7 @@ class Shares(NamedTuple):
 
 
 def folded_paths(path: str) -> "Counter[Tuple[str, ...]]":
-    """Returns the stacks in a file that `-o NAME.folded` has written; raises Failure if it is none."""
+    """Returns the stacks in a file that `-o NAME.folded` has written; raises Failure if the file is not one."""
     found: Counter[Tuple[str, ...]] = collections.Counter()
     try:
         text = read_regular(path, FILE_MOST).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""A wall-clock profile: the stacks of all processes, sampled from the VM's memory, so those that wait count too."""
+"""A wall-clock profile: the stacks of all processes, including waiting ones, sampled from the VM's memory."""
 import collections
 import contextlib
 import time

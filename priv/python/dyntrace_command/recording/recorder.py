@@ -92,7 +92,7 @@ class Recorder:
         self.last: Optional[Snapshot] = None
         self.refused = ""
         self.more = 0
-        # The snapshot that is written once processes have been traced for a while, and when, in monotonic time.
+        # The snapshot that is due when processes have been traced for a while, and that monotonic time.
         self.pending: Optional[Tuple[Match, float]] = None
         self.missing: List[Node] = []
         self.gone = 0
@@ -173,8 +173,8 @@ class Recorder:
                     self.match(cause, node, text, hangs=True)
 
     def begin(self, cause: str, node: str, text: str, hangs: bool = False) -> None:
-        """Writes a snapshot, after the processes of a node that does not hang have been traced for a while if they are
-        traced on demand."""
+        """Writes a snapshot. If processes are traced on demand, and the node does not hang, they are traced for a while
+        first."""
         if self.pending:
             return
         self.save_count()
@@ -186,7 +186,7 @@ class Recorder:
             self.write(Match(cause, node, text, time.time()), self.rate)
 
     def write_pending(self) -> None:
-        """Writes the snapshot that waits until processes have been traced for a while, if any."""
+        """Writes the pending snapshot, if any."""
         if self.pending:
             self.write(self.pending[0], self.rate)
             self.pending = None

@@ -148,7 +148,7 @@ class Watch:
                 self.session.trace(False)
 
     def begin_snapshot(self) -> None:
-        """Writes the buffers, after processes have been traced for a while if they are traced on demand."""
+        """Writes the buffers. If processes are traced on demand, they are traced for a while first."""
         if not self.session.wanted.traces_on_demand:
             self.write_snapshot()
         elif self.due is None:

@@ -36,7 +36,7 @@ TRACED_S = 5
 class Wanted(NamedTuple):
     """What to record: the folder on this host or the URL of the relay; the groups of events (by default those of
     `of_groups`); whether to keep only the latest events, in memory; the functions whose calls are recorded (by default
-    all); the causes, whose events are added; and whether to trace processes only when asked to (Session.trace)."""
+    all); the causes, whose events are added; and whether processes are traced only on demand (Session.trace)."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
@@ -105,7 +105,7 @@ class Session:
         self.daemon.do("track", *of_session, f"--vpid={pids}")
 
     def trace(self, is_on: bool) -> None:
-        """Records the events that require trace flags from now on, or no longer."""
+        """Starts or stops recording the events that require trace flags."""
         self.daemon.do("enable-channel" if is_on else "disable-channel", *self.of_session, TRACED)
 
     def mode(self) -> List[str]:

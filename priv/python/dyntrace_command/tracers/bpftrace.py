@@ -75,8 +75,8 @@ NO_SYMBOLS = "BPFTRACE_NO_USER_SYMBOLS"
 
 
 def environment_of() -> Dict[str, str]:
-    """Returns the environment of every bpftrace. Symbol lookup is off because bpftrace would read the node's files as
-    root, which may be pipes."""
+    """Returns the environment of every bpftrace. Symbol lookup is off because bpftrace would read the node's files,
+    which may be pipes, as root."""
     return {**os.environ, NO_SYMBOLS: "1"}
 
 
