@@ -239,7 +239,7 @@ class Recorder:
             self.find_again()
         if self.triggers.are_set:
             self.find_silent()
-        elif self.rate.allows(time.time()):
+        elif not self.pending and self.rate.allows(time.time()):
             # Samples did not come meanwhile.
             self.watched.clear()
             self.triggers.set(self.session.nodes)
