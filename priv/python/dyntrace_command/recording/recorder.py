@@ -39,6 +39,9 @@ FOLLOWS_S = 6
 
 NAMELESS = ("nonode@nohost", "?")
 
+# The events whose source has another name (dyntrace_sources.erl).
+SOURCES = {"crash_report": "log"}
+
 # The cause of a snapshot that the user requested.
 ASKED = "asked"
 
@@ -285,8 +288,10 @@ class Recorder:
         if status.said("following") == "off":
             announce(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
         events = [event for cause in self.when.causes for event in matching(cause.event)]
+        # A node names the source of several events.
+        needed = [*events, *(source for event, source in SOURCES.items() if event in events)]
         lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
-                                                 if line.split(":")[0] in events]
+                                                 if line.split(":")[0] in needed]
         for line in lines:
             announce(f"dyntrace: {node.show()} can't trace {line}")
 
