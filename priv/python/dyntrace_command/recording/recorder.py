@@ -182,11 +182,24 @@ class Recorder:
             return
         self.save_count()
         self.last, self.more = None, 0
-        if self.session.wanted.traces_on_demand and not hangs:
-            self.session.trace(True)
-            self.pending = Match(cause, node, text, time.time()), time.monotonic() + TRACED_S
+        match = Match(cause, node, text, time.time())
+        if self.session.wanted.traces_on_demand and not hangs and self.has_room():
+            try:
+                self.session.trace(True)
+                until = time.monotonic() + TRACED_S
+            except Failure:
+                # Written at once, without these events. The daemon may record them later: that is stopped as usual.
+                until = time.monotonic()
+            self.pending = match, until
         else:
-            self.write(Match(cause, node, text, time.time()), self.rate)
+            self.write(match, self.rate)
+
+    def has_room(self) -> bool:
+        """Returns whether the disk has room for a snapshot: otherwise, tracing would only cost the node."""
+        with contextlib.suppress(Failure, OSError):
+            check_room(self.place.path, self.session.buffers + RESERVE)
+            return True
+        return False
 
     def write_pending(self) -> None:
         """Writes the pending snapshot, if any."""
