@@ -11,8 +11,8 @@ from unittest import mock
 
 from dyntrace_command.common.outputs import PROFILE_FILES
 from dyntrace_command.host.symbols import Functions
-from dyntrace_command.node.code import JIT, Names, Place
-from dyntrace_command.profiling import waiting_paths
+from dyntrace_command.node.code import JIT, Names, Place, place_of
+from dyntrace_command.profiling import sample_paths, waiting_paths
 from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.profiling.pprof import pprof
 from dyntrace_command.profiling.profile_tables import certainty, hottest, tables
@@ -230,6 +230,19 @@ class PathsOfSamples(unittest.TestCase):
             code = code_of()
             code.names.processes[WORD] = ("<0.9.0>", name, first)
             self.assertEqual(root, Paths(code, NodeNames()).locate(sampled([11]), (EXIT,)).root)
+
+    def test_many_frames(self) -> None:
+        """The number of stacks and that of their frames are limited."""
+        samples = Samples()
+        with mock.patch.object(sample_paths, "STACKS_MOST", 3), mock.patch.object(sample_paths, "FRAMES_MOST", 5):
+            for number in range(1, 9):
+                for frame in range(2):
+                    samples.take(["frame", str(number), str(frame), "7"], {})
+        self.assertEqual([(7, 7), (7, 7), (7,), ()], [samples.stack(number) for number in range(1, 5)])
+
+    def test_hostile_reader(self) -> None:
+        """Places that a child sends have no escapes, and lines are not negative."""
+        self.assertEqual(Place("erlang", "\\x1b[2J", None, "\\x07", 0), place_of("erlang", "\x1b[2J", None, "\a", -1))
 
     def test_lost(self) -> None:
         """Samples that the kernel has counted but not delivered are missing; a stack ends at a frame that is lost."""
