@@ -27,6 +27,8 @@ def stacks(options: argparse.Namespace) -> None:
     check_readable(node)
     found = checked(read(node, options.process), node)
     if options.process and not found["groups"]:
+        if found["unread"]:
+            say(f"dyntrace: {found['unread']} processes could not be read")
         raise Failure("no_process", process=options.process, node=node.show())
     if options.json:
         print(json.dumps(as_json(found, node), indent=2))
