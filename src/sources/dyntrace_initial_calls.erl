@@ -108,12 +108,13 @@ ask(Calls) ->
 
 %% Handles the answer of an asker; `ignored': the message is not an answer.
 -spec message(term(), calls()) -> {answer, pid(), identity(), calls()} | {no_answer, calls()} | ignored.
-message({?MODULE, Asker, Pid, Answer}, Calls = #calls{idle = Idle, fat = Fat, fat_asker = FatAsker}) ->
+message({?MODULE, Asker, Pid, Answer}, Calls = #calls{table = Table, idle = Idle, fat = Fat, fat_asker = FatAsker}) ->
     FatAsks = case FatAsker of
                   Asker -> none;
                   _ -> FatAsker
               end,
     ToAsk = [Pid || Answer =:= too_fat, Asker =/= FatAsker],
+    _ = [true = ets:match_delete(Table, {Pid, '_', '_', once}) || ToAsk =:= []],
     answered(Pid, Answer, ask(Calls#calls{idle = [Asker | Idle], fat = ToAsk ++ Fat, fat_asker = FatAsks}));
 message(_, _) ->
     ignored.
@@ -121,7 +122,6 @@ message(_, _) ->
 answered(_, too_fat, Calls) ->
     {no_answer, Calls};
 answered(Pid, Answer, Calls = #calls{table = Table}) ->
-    _ = ets:match_delete(Table, {Pid, '_', '_', once}),
     case {Answer, process_info(Pid, initial_call)} of
         {{unknown, ''}, _} ->
             {no_answer, Calls};

@@ -7,16 +7,19 @@ import time
 import types
 import unittest
 from typing import Any, Counter, Dict, Optional, Sequence, Tuple
+from unittest import mock
 
 from dyntrace_command.common.outputs import PROFILE_FILES
 from dyntrace_command.host.symbols import Functions
-from dyntrace_command.node.code import JIT, Names, Place
+from dyntrace_command.node.code import JIT, Names, Place, place_of
+from dyntrace_command.profiling import sample_paths, waiting_paths
 from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.profiling.pprof import pprof
 from dyntrace_command.profiling.profile_tables import certainty, hottest, tables
 from dyntrace_command.profiling.sample_paths import (
-    BIF, BUSY, COLLECTION, ERLANG, IN_C, IN_ERLANG, LAST_SAVED, LEFT_OUT, NIF, NO_STACK, OTHER, PORT, TRACING, UNKNOWN,
-    Frame, Located, Path, Paths, Sample, Samples, by_function, sample_of)
+    BIF, BUSY, COLLECTION, ERLANG, IN_C, IN_ERLANG, LAST_SAVED, LEFT_OUT, NIF, NO_STACK, OTHER, OTHERS, PORT, TRACING,
+    UNKNOWN, Frame, Located, Path, Paths, Sample, Samples, by_function, sample_of)
+from dyntrace_command.profiling.waiting_paths import add, sample_all
 from dyntrace_command.tracers.bpftrace import Names as NodeNames
 
 def library(symbols: Sequence[Tuple[str, int, int]], table: bytes = b".dynsym") -> bytes:
@@ -228,6 +231,19 @@ class PathsOfSamples(unittest.TestCase):
             code.names.processes[WORD] = ("<0.9.0>", name, first)
             self.assertEqual(root, Paths(code, NodeNames()).locate(sampled([11]), (EXIT,)).root)
 
+    def test_many_frames(self) -> None:
+        """The number of stacks and that of their frames are limited."""
+        samples = Samples()
+        with mock.patch.object(sample_paths, "STACKS_MOST", 3), mock.patch.object(sample_paths, "FRAMES_MOST", 5):
+            for number in range(1, 9):
+                for frame in range(2):
+                    samples.take(["frame", str(number), str(frame), "7"], {})
+        self.assertEqual([(7, 7), (7, 7), (7,), ()], [samples.stack(number) for number in range(1, 5)])
+
+    def test_hostile_reader(self) -> None:
+        """Places that a child sends have no escapes, and lines are not negative."""
+        self.assertEqual(Place("erlang", "\\x1b[2J", None, "\\x07", 0), place_of("erlang", "\x1b[2J", None, "\a", -1))
+
     def test_lost(self) -> None:
         """Samples that the kernel has counted but not delivered are missing; a stack ends at a frame that is lost."""
         samples = Samples()
@@ -298,6 +314,43 @@ class Shown(unittest.TestCase):
         profile = gzip.decompress(pprof(FOUND, 100, 1))
         for text, count in ((b"shop:pay/1", 1), (b"shop.erl", 1), (b"<0.9.0> till", 1), (b"[polling for I/O]", 1)):
             self.assertEqual(count, profile.count(text))
+
+    def test_waiting(self) -> None:
+        """Snapshots of all processes: their number, the time of each, and what is left out of a snapshot."""
+        frames = [["gen_server:loop/7", "gen_server.erl", 871], ["shop:sell/1", "shop.erl", 9]]
+        group = {"status": "waiting", "consistent": True, "count": 3, "frames": [[0, 2], [1, 1]]}
+        found: Counter[Located] = collections.Counter()
+        for second in range(2):
+            add(found, {"processes": 5, "groups": [group], "frames": frames}, second)
+        sell, loop = Frame("shop:sell/1", "shop.erl", 9), Frame("gen_server:loop/7", "gen_server.erl", 871)
+        self.assertEqual({(place, second): count for place, count in (("[waiting]", 3), (OTHERS, 2))
+                          for second in range(2)}, {(one.root, one.second): count for one, count in found.items()})
+        self.assertIn(Located("[waiting]", "", (sell, loop, loop), 1, "", "exact"), found)
+        # Two snapshots in 20 seconds: each process counts for ten.
+        taken = Taken("a title", 0.1, 20, 2)
+        self.assertEqual(30 * 10 ** 9, taken.ns(3))
+        self.assertIn('"profile": {"snapshots": 2, "seconds": 20, "processes": "5.0"}',
+                      page(by_function(found), taken))
+        profile = gzip.decompress(pprof(found, taken.hertz, taken.seconds, "wall"))
+        self.assertEqual((1, 0), (profile.count(b"wall"), profile.count(b"cpu")))
+
+    def test_waiting_bounds(self) -> None:
+        """Many long stacks, and values of a hostile child."""
+        found: Counter[Located] = collections.Counter()
+        group = {"status": "waiting", "consistent": True, "count": 1, "frames": [[0, 10 ** 9]] * 400}
+        with mock.patch.object(waiting_paths, "KEPT_MOST", 3):
+            for number in range(9):
+                add(found, {"processes": 1, "groups": [group], "frames": [[f"a:b/{number}", "", 0]]}, 0)
+        self.assertEqual([1000, 1000, 1000, 0], [len(one.frames) for one in found])
+        self.assertEqual([1, 1, 1, 6], list(found.values()))
+
+    def test_node_ends(self) -> None:
+        """The snapshots before the end of the node are kept."""
+        node: Any = mock.Mock()
+        node.lives.side_effect = [True, True, False]
+        node.isolated_large.side_effect = [{"processes": 0, "groups": [], "frames": []}, ProcessLookupError()]
+        with mock.patch.object(waiting_paths, "PERIOD_S", 0):
+            self.assertEqual(1, sample_all(node, 9).snapshots)
 
     def test_page(self) -> None:
         """The data does not end the page's script."""

@@ -374,7 +374,7 @@ class Dumps(unittest.TestCase):
     def test_pids(self) -> None:
         """Words of pids in OTP 25, and in a table of 1,048,576 slots of later releases."""
         before = VmStructures(self.image, NORMAL_EXIT, [TABLE, SLOTS, 0, 0, False, 0])
-        self.assertEqual(["<0.98.0>", "<0.4550.2>"], [before.pid(0x31000000623), "<0.4550.2>"])
+        self.assertEqual(["<0.98.0>", "<0.4550.2>"], [before.pid(0x31000000623), before.pid(0x77000111c63)])
         later = VmStructures(self.image, NORMAL_EXIT, [TABLE, 1 << 20, 0, 0, True, 1])
         self.assertEqual(["<0.0.0>", "<0.103.0>", "<0.131072.0>"], [later.pid(3), later.pid(0x3383), later.pid(0x13)])
 

@@ -40,6 +40,10 @@ untraced(Config) ->
     Busy = fun(Of) -> [Text || #{<<"rule">> := <<"busy_process">>, <<"text">> := Text} <- Of] end,
     #{<<"recording">> := Recording, <<"findings">> := Findings} = report(Events, Config),
     ?assertMatch(#{<<"seconds">> := 5.0, <<"untraced_ns">> := 4000000000}, Recording),
+    %% A node that is started again is another node. Neither is traced in the second between them.
+    Again = [{At + 6000 * ?MS, Probe, Fields, #{vpid => 18, vtid => 18}} || {At, Probe, Fields} <- Events],
+    #{<<"recording">> := Both} = report(Events ++ Again, Config),
+    ?assertMatch(#{<<"seconds">> := 11.0, <<"untraced_ns">> := 9000000000}, Both),
     ?assertEqual([<<"<0.90.0> shop_db ran for 90 % of the time in which processes were traced">>], Busy(Findings)),
     #{<<"recording">> := Traced, <<"findings">> := Others} = report([Event || Event <- Events,
                                                                               element(2, Event) =/= withheld], Config),

@@ -89,8 +89,8 @@ struct dt_summary {
 struct dt_summary *dt_summary_new(void);
 void dt_summary_free(struct dt_summary *summary);
 
-/* The ns in which no process was traced, because tracing was paused or not requested; for several
-   nodes the shortest of their times. */
+/* The ns in which no process was traced, because tracing was paused or not requested; of nodes that
+   ran at the same time, the shortest of their times. */
 int64_t dt_summary_untraced(const struct dt_summary *summary);
 
 /* Extends the period of the recording to this time. */

@@ -72,7 +72,7 @@ section(
 );
 section(
     "calls",
-    data.profile ? "CPU" : "Calls",
+    data.profile?.snapshots ? "Processes" : data.profile ? "CPU" : "Calls",
     null,
     flame?.children?.length > 0 && [h("h3", "Flame graph"), new Flame(flame).element],
     table("calls"),
@@ -93,6 +93,7 @@ on("chosen", () => {
     Object.values(tables).forEach((each) => each.show(process));
 });
 
+const sampled = data.profile?.snapshots ? "snapshots of all processes" : "samples of threads that used a CPU";
 const notices = document.childNodes[1]?.nodeType === Node.COMMENT_NODE ? document.childNodes[1].data.trim() : "";
 
 document.body.append(
@@ -121,7 +122,7 @@ document.body.append(
         h(
             "p",
             data.profile
-                ? "Made by dyntrace from samples of threads that used a CPU. Times are derived from sample counts."
+                ? `Made by dyntrace from ${sampled}. Times are derived from sample counts.`
                 : "Made by dyntrace from a recording. Times count from the start of the recording; dates in tooltips " +
                       "are local time. “–” means that the recording does not have the value.",
         ),

@@ -13,6 +13,12 @@ const fact = (name, value, note, lost) =>
 const nodeInWords = ({ node, otp }, n, { length }) =>
     (length > 1 ? `${n + 1}: ` : "") + plain(node) + (otp ? ` (OTP ${plain(otp)})` : "");
 
+// Of threads that used a CPU, or of all processes.
+function profileInWords({ samples, seconds, hertz, cpus, snapshots, processes }) {
+    if (snapshots) return `${count(snapshots)} snapshots in ${seconds} s: ${processes} processes on average.`;
+    return `${count(samples)} samples in ${seconds} s, at ${hertz} Hz: ${cpus} CPUs were used.`;
+}
+
 export function masthead(data) {
     const { recording } = data.report;
     const nodes = recording?.nodes ?? [];
@@ -32,8 +38,7 @@ export function masthead(data) {
                     recording
                         ? [...nodes.map(nodeInWords), when].filter(Boolean).join(" · ")
                         : data.profile
-                          ? `${count(data.profile.samples)} samples in ${data.profile.seconds} s, at ` +
-                            `${data.profile.hertz} Hz: ${data.profile.cpus} CPUs were used.`
+                          ? profileInWords(data.profile)
                           : "This page holds no recording.",
                 ),
             ),

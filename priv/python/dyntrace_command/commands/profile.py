@@ -76,13 +76,15 @@ def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
     check_readable(node)
     say(f"sampling all processes of {node.show()}: {options.seconds:g} s, or until Ctrl-C")
     try:
-        waiting = sample_all(node, options.seconds)
+        waiting = sample_all(node, options.seconds, kind == TIMED)
     except (OSError, ValueError) as error:
         raise Failure("no_stacks", node=node.show(), why=clean(reason(error))) from None
+    if not node.lives():
+        say(f"dyntrace: {node.show()} ended during the sampling")
     if output:
-        hertz = max(1, round(waiting.snapshots / waiting.seconds))
         title = f"{node.node}, all processes, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        write_file(output, WRITERS[kind](waiting.of, Taken(title, hertz, round(waiting.seconds))))
+        taken = Taken(title, waiting.snapshots / waiting.seconds, round(waiting.seconds), waiting.snapshots)
+        write_file(output, WRITERS[kind](waiting.of, taken))
         print(output)
         return
     print(f"processes of {node.show()}: {plural(waiting.snapshots, 'snapshot')} in {waiting.seconds:.1f} s; "

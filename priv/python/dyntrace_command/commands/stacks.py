@@ -27,6 +27,8 @@ def stacks(options: argparse.Namespace) -> None:
     check_readable(node)
     found = checked(read(node, options.process), node)
     if options.process and not found["groups"]:
+        if found["unread"]:
+            say(f"dyntrace: {found['unread']} processes could not be read")
         raise Failure("no_process", process=options.process, node=node.show())
     if options.json:
         print(json.dumps(as_json(found, node), indent=2))
@@ -45,14 +47,28 @@ def read(node: Node, process: str) -> Any:
 
 
 def checked(found: Any, node: Node) -> Dict[str, Any]:
-    """Returns the snapshot with frames in place of their numbers. The child that made it may have sent anything."""
+    """Returns the snapshot with frames in place of their numbers. The child that made it may have sent anything: other
+    numbers are numbers afterwards, and texts still have to be cleaned."""
     try:
         frames = [(clean(str(name)), clean(str(file)), int(line)) for name, file, line in found["frames"]]
+        check_numbers(found, "processes", "running", "inconsistent", "unread", "more_groups")
+        for one in found["schedulers"]:
+            check_numbers(one, "number", "queue")
+            if one["stays"]:
+                one["seconds"] = float(one["seconds"])
+        for one in found["groups"]:
+            check_numbers(one, "count", "queue", "longest")
+            one["names"], one["pids"] = list(one["names"]), list(one["pids"])
         for one in [*found["schedulers"], *found["groups"]]:
             one["frames"] = [(*frames[number], int(times)) for number, times in one["frames"]]
         return dict(found)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
         raise Failure("no_stacks", node=node.show(), why="its reader process did not answer") from None
+
+
+def check_numbers(of: Dict[str, Any], *keys: str) -> None:
+    """Makes these values integers."""
+    of.update({key: int(of[key]) for key in keys})
 
 
 def as_json(found: Dict[str, Any], node: Node) -> Dict[str, Any]:

@@ -141,14 +141,14 @@ class Code:
         known: Sequence[Iterable[int]] = (self.places, *self.names)
         new = [sorted(set(wanted) - set(of)) for wanted, of in zip((addresses, pids, exports, functions), known)]
         if self.layout and any(new):
-            with contextlib.suppress(OSError, ValueError, TypeError):
+            with contextlib.suppress(OSError, ValueError, TypeError, OverflowError):
                 found, processes, bifs, named = isolated(self.node.process, lambda: self.names_here(*new), NAMES_S,
                                                          ANSWER_MOST).value
-                self.places.update((int(at), Place(*place)) for at, place in found)
-                self.names.processes.update((int(word), (str(pid), str(name), str(first)))
+                self.places.update((int(at), place_of(*place)) for at, place in found)
+                self.names.processes.update((int(word), (clean(str(pid)), clean(str(name)), clean(str(first))))
                                             for word, pid, name, first in processes)
-                self.names.bifs.update((int(at), str(name)) for at, name in bifs)
-                self.names.functions.update((int(at), str(name)) for at, name in named)
+                self.names.bifs.update((int(at), clean(str(name))) for at, name in bifs)
+                self.names.functions.update((int(at), clean(str(name))) for at, name in named)
 
     def names_here(self, addresses: List[int], pids: List[int], exports: List[int], functions: List[int]) -> List[Any]:
         """Does the work of `learn` in a child."""
@@ -172,10 +172,10 @@ class Code:
         """Finds the C functions at the remaining addresses. It works after the node has ended, because its files are
         open."""
         wanted = set(addresses) - self.places.keys()
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, TypeError, OverflowError):
             found = in_child(self.identity, lambda: [(at, self.native(at)) for at in wanted], NAMES_S, ANSWER_MOST,
                              Rights(keep=list(self.files.values()))).value
-            self.places.update((int(at), Place(*place) if place else None) for at, place in found)
+            self.places.update((int(at), place_of(*place) if place else None) for at, place in found)
 
     def native(self, address: int) -> Optional[Place]:
         """Returns the code at an address by the mapped files; None if the address is not in code."""
@@ -224,6 +224,12 @@ def below(most: int, number: Any) -> int:
     if not isinstance(number, int) or not 0 <= number < most:
         raise ValueError(NO_ANSWER)
     return number
+
+
+def place_of(kind: Any, name: Any, part: Any, file: Any, line: Any) -> Place:
+    """Returns the place that a child sent. The child may have sent anything."""
+    return Place(str(kind), clean(str(name)), None if part is None else clean(str(part)), clean(str(file)),
+                 max(0, int(line)))
 
 
 JIT = Place("jit", "code of Erlang")

@@ -17,8 +17,9 @@ SAMPLE_TYPE, SAMPLE, LOCATION, FUNCTION, STRING, DURATION, PERIOD_TYPE, PERIOD =
 Key = TypeVar("Key", bound=Hashable)
 
 
-def pprof(located: "Counter[Located]", hertz: int, seconds: int) -> bytes:  # pylint: disable=too-many-locals
-    """Returns the profile, compressed."""
+# pylint: disable-next=too-many-locals
+def pprof(located: "Counter[Located]", hertz: float, seconds: int, kind: str = "cpu") -> bytes:
+    """Returns the profile, compressed. `kind`: the kind of time that samples represent."""
     texts: Dict[str, int] = {"": 0}
     functions: Dict[Tuple[str, str], int] = {}
     locations: Dict[Frame, int] = {}
@@ -27,7 +28,7 @@ def pprof(located: "Counter[Located]", hertz: int, seconds: int) -> bytes:  # py
         # The innermost first.
         stack = [(1, number(locations, frame, 1)) for frame in (one.frames or (Frame(one.root),))[::-1]]
         label = message((1, number(texts, "process")), (2, number(texts, one.root)))
-        samples.append((SAMPLE, message(*stack, (2, count), (2, count * NS // hertz), (3, label))))
+        samples.append((SAMPLE, message(*stack, (2, count), (2, round(count * NS / hertz)), (3, label))))
     places: List[Field] = []
     for frame, at in locations.items():
         function = number(functions, (frame.name, frame.file), 1)
@@ -35,10 +36,10 @@ def pprof(located: "Counter[Located]", hertz: int, seconds: int) -> bytes:  # py
     places += [(FUNCTION, message((1, at), (2, number(texts, name)), (4, number(texts, file))))
                for (name, file), at in functions.items()]
     count_type = message((1, number(texts, "samples")), (2, number(texts, "count")))
-    cpu_type = message((1, number(texts, "cpu")), (2, number(texts, "nanoseconds")))
+    time_type = message((1, number(texts, kind)), (2, number(texts, "nanoseconds")))
     return gzip.compress(message(
-        (SAMPLE_TYPE, count_type), (SAMPLE_TYPE, cpu_type), *samples, *places, *((STRING, text) for text in texts),
-        (DURATION, seconds * NS), (PERIOD_TYPE, cpu_type), (PERIOD, NS // hertz)))
+        (SAMPLE_TYPE, count_type), (SAMPLE_TYPE, time_type), *samples, *places, *((STRING, text) for text in texts),
+        (DURATION, seconds * NS), (PERIOD_TYPE, time_type), (PERIOD, round(NS / hertz))))
 
 
 def number(numbers: Dict[Key, int], key: Key, first: int = 0) -> int:

@@ -16,14 +16,15 @@ PLACE = "@DATA@"
 
 
 class Taken(NamedTuple):
-    """How a profile was taken."""
+    """How a profile was taken. `snapshots` is their number if all processes were sampled, not the threads on CPUs."""
     title: str
-    hertz: int
+    hertz: float
     seconds: int
+    snapshots: int = 0
 
     def ns(self, count: int) -> int:
-        """Returns the CPU time that this number of samples represents."""
-        return count * NS // self.hertz
+        """Returns the time that this number of samples represents."""
+        return round(count * NS / self.hertz)
 
     def cpus(self, count: int) -> str:
         """Returns how many CPUs were used."""
@@ -64,6 +65,9 @@ def page(paths: "Counter[Path]", taken: Taken) -> str:
     total = sum(paths.values())
     data = {"title": taken.title, "flame": tree(stacks(paths), taken),
             "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
+    if taken.snapshots:
+        data["profile"] = {"snapshots": taken.snapshots, "seconds": taken.seconds,
+                           "processes": f"{total / taken.snapshots:.1f}"}
     # Prevents any text from closing the script element.
     return begin + json.dumps(data).replace("<", "\\u003c") + end
 
@@ -108,4 +112,5 @@ def of_functions(write: Callable[["Counter[Path]", Taken], Union[str, bytes]]) -
 
 WRITERS: Dict[str, Writer] = {
     ".folded": of_functions(folded), ".speedscope.json": of_functions(speedscope), ".html": of_functions(page),
-    TIMED: of_functions(trace), ".pb.gz": lambda located, taken: pprof(located, taken.hertz, taken.seconds)}
+    TIMED: of_functions(trace), ".pb.gz": lambda located, taken: pprof(located, taken.hertz, taken.seconds,
+                                                                         "wall" if taken.snapshots else "cpu")}

@@ -16,8 +16,8 @@ from dyntrace_command.tracers.bpftrace import Names
 
 # Distinct samples that are kept. A node that runs for an hour has fewer, unless those of each second count separately.
 KEPT_MOST = 200000
-# Stacks that are kept, each of some kB.
-STACKS_MOST = 50000
+# Stacks that are kept, and frames of all of them, each of about 100 bytes.
+STACKS_MOST, FRAMES_MOST = 50000, 2000000
 
 # The keys of bpftrace's map. Names of threads and functions may contain anything, including lines of a stack. The
 # pattern matches a line in only one way, so a key that does not match is rejected quickly.
@@ -86,6 +86,7 @@ class Samples:
         self.of: Counter[Sample] = collections.Counter()
         # {number: {frame: address}}
         self.frames: Dict[int, Dict[int, int]] = {}
+        self.frame_count = 0
         # Number of samples that the kernel has taken, by second.
         self.all: Counter[int] = collections.Counter()
 
@@ -93,8 +94,11 @@ class Samples:
         """Processes a line of bpftrace, or its maps."""
         if fields[:1] == ["frame"] and len(fields) == 4:
             number, frame, address = map(word, fields[1:])
-            if number in self.frames or len(self.frames) < STACKS_MOST:
-                self.frames.setdefault(number, {})[frame] = address
+            stack = self.frames.get(number, {})
+            if frame in stack or self.frame_count >= FRAMES_MOST or not stack and len(self.frames) >= STACKS_MOST:
+                return
+            self.frames.setdefault(number, stack)[frame] = address
+            self.frame_count += 1
         for name, counts in maps.items():
             if name.startswith("all"):
                 self.all[self.second] += counts.get("samples", 0)

@@ -8,13 +8,15 @@ from dyntrace_command.common.terminal import clean, plural
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.node.node import Node
 from dyntrace_command.node.stack_snapshot import snapshot_of
-from dyntrace_command.profiling.sample_paths import Frame, Located
+from dyntrace_command.profiling.sample_paths import OTHERS, Frame, Located
 
 # Seconds between snapshots, at least; and the pause after each, as a multiple of the time that it took: the command
 # uses at most a tenth of a CPU.
 PERIOD_S, PAUSE = 0.25, 9
 # Seconds for a snapshot, and bytes of its answer.
 READ_S, ANSWER_MOST = 60, 64 << 20
+# Distinct paths that are kept; frames of each, and repetitions of a frame.
+KEPT_MOST, FRAMES_MOST, REPEATED_MOST = 20000, 1000, 100
 # Rows of the table, and frames of a path.
 ROWS, ENDS = 20, (2, 3)
 
@@ -26,34 +28,48 @@ class Waiting(NamedTuple):
     seconds: float
 
 
-def sample_all(node: Node, seconds: float) -> Waiting:
+def sample_all(node: Node, seconds: float, has_seconds: bool = False) -> Waiting:
     """Takes snapshots for some seconds, until Ctrl-C, or until the node ends; raises OSError or ValueError if its
-    memory can't be read."""
+    memory can't be read. `has_seconds`: the paths of each second are counted separately."""
     found: Counter[Located] = collections.Counter()
     began, snapshots = time.monotonic(), 0
     with Interrupted() as interrupted:
         while not interrupted.happened.is_set() and node.lives():
             start = time.monotonic()
-            snapshot = node.isolated_large(lambda: snapshot_of(node.inside), READ_S, ANSWER_MOST)
-            with contextlib.suppress(KeyError, TypeError, IndexError):
-                add(found, snapshot)
+            try:
+                snapshot = node.isolated_large(lambda: snapshot_of(node.inside), READ_S, ANSWER_MOST)
+            except (OSError, ValueError):
+                if snapshots == 0 or node.lives():
+                    raise
+                break
+            with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
+                add(found, snapshot, int(start - began) if has_seconds else 0)
                 snapshots += 1
             took = time.monotonic() - start
             left = began + seconds - time.monotonic()
             if left <= 0 or interrupted.happened.wait(min(left, max(PERIOD_S - took, PAUSE * took))):
                 break
-    return Waiting(found, max(1, snapshots), max(time.monotonic() - began, 0.001))
+    if snapshots == 0:
+        raise ValueError("no snapshot was taken")
+    return Waiting(found, snapshots, max(time.monotonic() - began, 0.001))
 
 
-def add(found: "Counter[Located]", snapshot: Any) -> None:
+def add(found: "Counter[Located]", snapshot: Any, second: int) -> None:
     """Counts the processes of a snapshot."""
+    left_out = int(snapshot["processes"])
     for group in snapshot["groups"]:
         frames: List[Frame] = []
         for number, times in group["frames"]:
             name, file, line = snapshot["frames"][number]
-            frames += [Frame(clean(str(name)), clean(str(file)), int(line))] * min(int(times), 100)
-        found[Located(f"[{clean(str(group['status']))}]", "", tuple(frames[::-1]), 0, "",
-                      "exact" if group["consistent"] else "last saved")] += int(group["count"])
+            shown = min(int(times), REPEATED_MOST, FRAMES_MOST - len(frames))
+            frames += [Frame(clean(str(name)), clean(str(file)), int(line))] * shown
+        stack = "exact" if group["consistent"] else "last saved" if frames else "missing"
+        path = Located(f"[{clean(str(group['status']))}]", "", tuple(frames[::-1]), second, "", stack)
+        if path in found or len(found) < KEPT_MOST:
+            found[path] += int(group["count"])
+            left_out -= int(group["count"])
+    if left_out > 0:
+        found[Located(OTHERS, "", (), second, "", "")] += left_out
 
 
 def table(waiting: Waiting) -> List[List[str]]:

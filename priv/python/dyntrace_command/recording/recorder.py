@@ -39,6 +39,9 @@ FOLLOWS_S = 6
 
 NAMELESS = ("nonode@nohost", "?")
 
+# The events whose source has another name (dyntrace_sources.erl).
+SOURCES = {"crash_report": "log"}
+
 # The cause of a snapshot that the user requested.
 ASKED = "asked"
 
@@ -179,11 +182,24 @@ class Recorder:
             return
         self.save_count()
         self.last, self.more = None, 0
-        if self.session.wanted.traces_on_demand and not hangs:
-            self.session.trace(True)
-            self.pending = Match(cause, node, text, time.time()), time.monotonic() + TRACED_S
+        match = Match(cause, node, text, time.time())
+        if self.session.wanted.traces_on_demand and not hangs and self.has_room():
+            try:
+                self.session.trace(True)
+                until = time.monotonic() + TRACED_S
+            except Failure:
+                # Written at once, without these events. The daemon may record them later: that is stopped as usual.
+                until = time.monotonic()
+            self.pending = match, until
         else:
-            self.write(Match(cause, node, text, time.time()), self.rate)
+            self.write(match, self.rate)
+
+    def has_room(self) -> bool:
+        """Returns whether the disk has room for a snapshot: otherwise, tracing would only cost the node."""
+        with contextlib.suppress(Failure, OSError):
+            check_room(self.place.path, self.session.buffers + RESERVE)
+            return True
+        return False
 
     def write_pending(self) -> None:
         """Writes the pending snapshot, if any."""
@@ -239,7 +255,7 @@ class Recorder:
             self.find_again()
         if self.triggers.are_set:
             self.find_silent()
-        elif self.rate.allows(time.time()):
+        elif not self.pending and self.rate.allows(time.time()):
             # Samples did not come meanwhile.
             self.watched.clear()
             self.triggers.set(self.session.nodes)
@@ -285,8 +301,10 @@ class Recorder:
         if status.said("following") == "off":
             announce(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
         events = [event for cause in self.when.causes for event in matching(cause.event)]
+        # A node names the source of several events.
+        needed = [*events, *(source for event, source in SOURCES.items() if event in events)]
         lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
-                                                 if line.split(":")[0] in events]
+                                                 if line.split(":")[0] in needed]
         for line in lines:
             announce(f"dyntrace: {node.show()} can't trace {line}")
 

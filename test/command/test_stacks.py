@@ -1,0 +1,58 @@
+"""What `dyntrace stacks` prints of a snapshot."""
+import copy
+import unittest
+from typing import Any, Dict, Iterator, List
+from unittest import mock
+
+from dyntrace_command.commands.stacks import checked, notes, shown
+from dyntrace_command.common.failures import Failure
+
+NODE: Any = mock.Mock(**{"show.return_value": "shop@host (7)"})
+SNAPSHOT: Dict[str, Any] = {
+    "frames": [["shop:pay/1", "/src/shop.erl", 11], ["proc_lib:init_p/5", "", 0]],
+    "processes": 3, "running": 1, "inconsistent": 0, "unread": 0, "more_groups": 0,
+    "schedulers": [
+        {"kind": "scheduler", "number": 1, "queue": 6, "process": "<0.90.0>", "name": "till", "stays": True,
+         "seconds": 0.031, "thread": 12, "state": "S", "waits_in": "do_epoll_wait", "frames": [[0, 1]]}],
+    "groups": [{"count": 2, "queue": 3, "longest": 3, "names": ["cart"], "pids": ["<0.91.0>", "<0.92.0>"],
+                "status": "waiting", "consistent": True, "frames": [[0, 2], [1, 1]]}]}
+
+
+def printed(found: Any) -> List[str]:
+    """All that is printed."""
+    whole = checked(found, NODE)
+    return [*shown(whole, NODE, ""), *notes(whole)]
+
+
+def parts(found: Any) -> Iterator[Any]:
+    """The objects of a snapshot."""
+    yield from (found, found["schedulers"][0], found["groups"][0])
+
+
+class Stacks(unittest.TestCase):
+    """The text of a snapshot."""
+
+    def test_text(self) -> None:
+        """A scheduler, then a group of processes."""
+        self.assertEqual([
+            "stacks of shop@host (7): 3 processes", "",
+            "scheduler 1, run queue 6: <0.90.0> till, waits in the kernel (do_epoll_wait), in the same call for at "
+            "least 0.03 s",
+            "    shop:pay/1  shop.erl:11", "",
+            "2 waiting, 3 messages queued, at most 3 each: cart, <0.92.0>",
+            "    shop:pay/1  shop.erl:11  (2 times)", "    proc_lib:init_p/5",
+            "1 process was running: a running process has the stack that it saved last"],
+            printed(copy.deepcopy(SNAPSHOT)))
+
+    def test_hostile_reader(self) -> None:
+        """Whatever the child sends in place of a value, what is printed has no escapes."""
+        for value in ("\x1b[2J", ["\x1b[2J"], [["\x1b[2J", "\x1b[2J", 1]], float("inf"), {}):
+            for number, part in enumerate(parts(SNAPSHOT)):
+                for key in part:
+                    found = copy.deepcopy(SNAPSHOT)
+                    list(parts(found))[number][key] = value
+                    try:
+                        text = "".join(printed(found))
+                    except (Failure, TypeError):
+                        continue
+                    self.assertNotIn("\x1b", text, key)
