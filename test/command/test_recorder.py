@@ -12,7 +12,7 @@ from dyntrace_command.common.trigger_rate import AtMost
 from dyntrace_command.recording import recorder
 from dyntrace_command.recording.node_end import End
 from dyntrace_command.recording.recorder import Recorder, When
-from dyntrace_command.recording.session import Wanted
+from dyntrace_command.recording.session import Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder
 
 NODE: Any = mock.Mock(node="shop@host", **{"show.return_value": "shop@host (7)"})
@@ -39,6 +39,11 @@ class FakeSession:
     def take_snapshot(self, _: str) -> None:
         """Writes a snapshot."""
         self.note("write")
+
+    def begin_tracing(self) -> float:
+        """As in a session."""
+        session: Any = self
+        return Session.begin_tracing(session)
 
     @staticmethod
     def nodes_that_ended() -> List[Any]:

@@ -180,26 +180,28 @@ class Recorder:
         first."""
         if self.pending:
             return
-        self.save_count()
-        self.last, self.more = None, 0
+        self.restart_count()
         match = Match(cause, node, text, time.time())
         if self.session.wanted.traces_on_demand and not hangs and self.has_room():
-            try:
-                self.session.trace(True)
-                until = time.monotonic() + TRACED_S
-            except Failure:
-                # Written at once, without these events. The daemon may record them later: that is stopped as usual.
-                until = time.monotonic()
-            self.pending = match, until
+            self.pending = match, self.session.begin_tracing()
         else:
             self.write(match, self.rate)
+
+    def restart_count(self) -> None:
+        """Saves the number of matches after the last snapshot, and counts those after the next one."""
+        self.save_count()
+        self.last, self.more = None, 0
 
     def has_room(self) -> bool:
         """Returns whether the disk has room for a snapshot: otherwise, tracing would only cost the node."""
         with contextlib.suppress(Failure, OSError):
-            check_room(self.place.path, self.session.buffers + RESERVE)
+            self.check_room()
             return True
         return False
+
+    def check_room(self) -> None:
+        """Raises Failure if the disk has no room for a snapshot."""
+        check_room(self.place.path, self.session.buffers + RESERVE)
 
     def write_pending(self) -> None:
         """Writes the pending snapshot, if any."""
@@ -213,7 +215,7 @@ class Recorder:
         now = time.time()
         rate.tries(now)
         try:
-            check_room(self.place.path, self.session.buffers + RESERVE)
+            self.check_room()
             with self.place.begun(match.cause, clean(match.node), match.time, clean(match.text)) as snapshot:
                 self.session.take_snapshot(snapshot.recording())
                 snapshot.save()
@@ -277,8 +279,7 @@ class Recorder:
             announce(f"{text}; it is recorded again when it is back")
         self.write_pending()
         if self.rate_of_ends.allows(time.time()):
-            self.save_count()
-            self.last, self.more = None, 0
+            self.restart_count()
             self.write(Match(END, node.node, end.how, time.time()), self.rate_of_ends)
 
     def find_again(self) -> None:

@@ -152,9 +152,9 @@ class Watch:
         if not self.session.wanted.traces_on_demand:
             self.write_snapshot()
         elif self.due is None:
-            self.session.trace(True)
-            self.due = time.monotonic() + TRACED_S
-            say(f"processes are traced for {TRACED_S} s, then a snapshot is written")
+            self.due = self.session.begin_tracing()
+            if self.due > time.monotonic():
+                say(f"processes are traced for {TRACED_S} s, then a snapshot is written")
 
     def write_snapshot(self) -> None:
         """Writes the buffers."""

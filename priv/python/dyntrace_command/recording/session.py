@@ -108,6 +108,15 @@ class Session:
         """Starts or stops recording the events that require trace flags."""
         self.daemon.do("enable-channel" if is_on else "disable-channel", *self.of_session, TRACED)
 
+    def begin_tracing(self) -> float:
+        """Starts recording the events that require trace flags; returns when to write them, in monotonic time."""
+        try:
+            self.trace(True)
+            return time.monotonic() + TRACED_S
+        except Failure:
+            # Written at once, without these events. The daemon may record them later: that is stopped as usual.
+            return time.monotonic()
+
     def mode(self) -> List[str]:
         """Returns a channel's options. The timer switches buffers that are not full; in memory, it would discard older
         ones."""
