@@ -61,10 +61,7 @@ static void nodes(GString *to, const struct dt_summary *summary, struct dt_text_
 }
 
 static void recording(GString *to, const struct dt_summary *summary, struct dt_text_size size) {
-    double seconds = summary->period.begin == DT_NO_VALUE
-                         ? 0
-                         : (double)(summary->period.end - summary->period.begin) / 1e9;
-
+    double seconds = (double)dt_summary_ns(summary) / 1e9;
     int64_t untraced = dt_summary_untraced(summary);
 
     g_string_append_printf(to, "Recording: %" PRIu64 " events in %.3f s", summary->events, seconds);
@@ -74,7 +71,7 @@ static void recording(GString *to, const struct dt_summary *summary, struct dt_t
     if ((double)untraced >= 1e9)
         g_string_append_printf(
             to, "Processes were traced for %s of it; the rest has samples, counters and logs\n",
-            dt_show_ns(summary->period.end - summary->period.begin - untraced).text);
+            dt_show_ns(dt_summary_ns(summary) - untraced).text);
     g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_RECORDED_KINDS; i++)
         if (dt_is_recorded(summary->recorded, i))

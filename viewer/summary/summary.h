@@ -89,6 +89,11 @@ struct dt_summary {
 struct dt_summary *dt_summary_new(void);
 void dt_summary_free(struct dt_summary *summary);
 
+/* The length of the recording in ns; 0 without events. */
+static inline int64_t dt_summary_ns(const struct dt_summary *summary) {
+    return summary->period.end - summary->period.begin;
+}
+
 /* The ns in which no process was traced, because tracing was paused or not requested; of nodes that
    ran at the same time, the shortest of their times. */
 int64_t dt_summary_untraced(const struct dt_summary *summary);

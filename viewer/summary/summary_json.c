@@ -101,7 +101,7 @@ static void kinds(GString *to, const struct dt_summary *summary) {
 }
 
 static void seconds(GString *to, const struct dt_summary *summary) {
-    int64_t ns = summary->period.end - summary->period.begin;
+    int64_t ns = dt_summary_ns(summary);
 
     if (summary->period.begin == DT_NO_VALUE) {
         dt_json_null(to, "seconds");

@@ -48,12 +48,8 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent) {
     return all > 0 && (double)part * 100 >= (double)all * (double)percent;
 }
 
-int64_t dt_recording_ns(const struct dt_summary *summary) {
-    return summary->period.end - summary->period.begin;
-}
-
 int64_t dt_recorded(const struct dt_summary *summary) {
-    return dt_recording_ns(summary) - dt_summary_untraced(summary);
+    return dt_summary_ns(summary) - dt_summary_untraced(summary);
 }
 
 const char *dt_recorded_words(const struct dt_summary *summary) {

@@ -28,7 +28,6 @@ bool dt_is_share(int64_t part, int64_t all, int64_t percent);
 
 /* The number per second of the recording; 0 if the recording has no length. */
 double dt_per_second(const struct dt_summary *summary, uint64_t number);
-int64_t dt_recording_ns(const struct dt_summary *summary); /* its length */
 /* The ns in which processes were traced, and the words by which a finding refers to them. */
 int64_t dt_recorded(const struct dt_summary *summary);
 const char *dt_recorded_words(const struct dt_summary *summary);

@@ -284,7 +284,7 @@ static void held(struct dt_summary *summary) {
     for (unsigned i = 0; i < all->len && found < dt_limits.held_scheduler.per_rule; i++) {
         const struct runs *runs = &g_array_index(all, struct runs, i);
 
-        if (!dt_is_share(runs->sum, dt_recording_ns(summary), dt_limits.held_scheduler.share) ||
+        if (!dt_is_share(runs->sum, dt_summary_ns(summary), dt_limits.held_scheduler.share) ||
             is_reported(summary, runs->actor) || dt_has_copied(summary, runs->actor))
             continue;
         g_autofree char *name = dt_actor_show_where(runs->actor);
