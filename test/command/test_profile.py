@@ -348,7 +348,7 @@ class Shown(unittest.TestCase):
         """The snapshots before the end of the node are kept."""
         node: Any = mock.Mock()
         node.lives.side_effect = [True, True, False]
-        node.isolated_large.side_effect = [{"processes": 0, "groups": [], "frames": []}, ProcessLookupError()]
+        node.isolated.side_effect = [{"processes": 0, "groups": [], "frames": []}, ProcessLookupError()]
         with mock.patch.object(waiting_paths, "PERIOD_S", 0):
             self.assertEqual(1, sample_all(node, 9).snapshots)
 

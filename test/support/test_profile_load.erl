@@ -71,7 +71,7 @@ paths() ->
                         {profile_map, fun() -> [job(200)] end},
                         {profile_hash, fun() -> crypto:hash(sha512, <<0:80000>>) end}]].
 
-%% Recursion that is no tail call.
+%% Recursion that is not a tail call.
 deep(0, Count) -> inner(Count, 0);
 deep(Depth, Count) -> 1 + deep(Depth - 1, Count).
 

@@ -6,7 +6,6 @@ import argparse
 import collections
 import contextlib
 import math
-import os
 import select
 import time
 from typing import Counter, Optional, Set
@@ -23,7 +22,7 @@ from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
 from dyntrace_command.profiling.profile_tables import certainty, tables
 from dyntrace_command.profiling.sample_paths import Located, Samples, by_function, paths
 from dyntrace_command.profiling.waiting_paths import sample_all, table
-from dyntrace_command.tracers.bpftrace import AT_ONCE, BTF, Bpftrace, Names, require_bpftrace
+from dyntrace_command.tracers.bpftrace import AT_ONCE, Bpftrace, Names, require_bpftrace, require_btf
 from dyntrace_command.tracers.scheduler_samples import program
 
 # Seconds to wait for the names that a second bpftrace requests.
@@ -41,7 +40,10 @@ def profile(options: argparse.Namespace) -> None:
         return
     require_bpftrace()
     old = folded_paths(options.compare) if options.compare else None
-    node = profiled_node(options.node)
+    node = readable_node(options.node)
+    if node.process.is_stopped():
+        raise Failure("stopped", pid=node.pid, name=node.node)
+    require_btf()
     with contextlib.closing(Code(node)) as code:
         if code.why:
             say(f"dyntrace: {node.show()} is sampled without Erlang stacks, functions or processes: {code.why}")
@@ -72,8 +74,7 @@ def profile(options: argparse.Namespace) -> None:
 
 def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
     """Samples all processes, then prints a table or writes a file."""
-    node = find_node(options.node) if options.node else pick(None)
-    check_readable(node)
+    node = readable_node(options.node)
     say(f"sampling all processes of {node.show()}: {options.seconds:g} s, or until Ctrl-C")
     try:
         waiting = sample_all(node, options.seconds, kind == TIMED)
@@ -92,14 +93,10 @@ def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
     print_table(table(waiting))
 
 
-def profiled_node(name: str) -> Node:
+def readable_node(name: str) -> Node:
     """Returns the node of that name, with or without dyntrace; without a name, the only node that has dyntrace."""
     node = find_node(name) if name else pick(None)
     check_readable(node)
-    if node.process.is_stopped():
-        raise Failure("stopped", pid=node.pid, name=node.node)
-    if not os.path.exists(BTF):
-        raise Failure("no_btf", path=BTF)
     return node
 
 

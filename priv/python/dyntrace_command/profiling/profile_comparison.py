@@ -6,7 +6,8 @@ from typing import Counter, Dict, List, NamedTuple, Tuple
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.files import read_regular
-from dyntrace_command.profiling.sample_paths import LEFT_OUT, Path
+from dyntrace_command.profiling.profile_files import frame, stacks
+from dyntrace_command.profiling.sample_paths import LEFT_OUT, SAVED, Path
 
 # Bytes of a file with folded stacks; rows of the table; the change in points that is listed, in percent of all samples.
 FILE_MOST, ROWS, LEAST = 64 << 20, 20, 0.5
@@ -40,26 +41,22 @@ def folded_paths(path: str) -> "Counter[Tuple[str, ...]]":
 def stacks_of(paths: "Counter[Path]") -> "Counter[Tuple[str, ...]]":
     """Returns the same stacks of a profile as a file of folded stacks has them."""
     found: Counter[Tuple[str, ...]] = collections.Counter()
-    for path, count in paths.items():
-        found[tuple(name.replace(";", ":") for name in (path.root, *path.frames))] += count
+    for stack, count in stacks(paths):
+        found[tuple(map(frame, stack))] += count
     return found
 
 
-def shares(stacks: "Counter[Tuple[str, ...]]") -> Shares:
+def shares(sampled: "Counter[Tuple[str, ...]]") -> Shares:
     """Returns the shares of functions. Processes are not among them: their pids differ between profiles."""
-    all_samples = sum(stacks.values())
+    all_samples = sum(sampled.values())
     own: Counter[str] = collections.Counter()
     total: Counter[str] = collections.Counter()
-    for (root, *frames), count in stacks.items():
+    for (root, *frames), count in sampled.items():
         names = [name[:-len(SAVED)] if name.endswith(SAVED) else name for name in frames] or [root]
         own[names[-1]] += count
         for name in set(names) - {LEFT_OUT}:
             total[name] += count
     return Shares(*({name: 100 * count / all_samples for name, count in of.items()} for of in (own, total)))
-
-
-# The mark of an innermost frame (sample_paths.py).
-SAVED = " (last saved)"
 
 
 def changes(old: "Counter[Tuple[str, ...]]", new: "Counter[Tuple[str, ...]]") -> List[List[str]]:

@@ -120,12 +120,15 @@ def hottest(of: "Counter[Frames]") -> Tuple[Frames, int]:
 
 def shown(frames: Frames, count: int, total: int) -> str:
     """Returns a path as text, with its share."""
-    first, last = ENDS
     # A recursive function is shown once.
-    names: Sequence[str] = [name for name, _ in itertools.groupby(frames)]
-    if len(names) > first + last:
-        names = [*names[:first], "...", *names[-last:]]
+    names = ends([name for name, _ in itertools.groupby(frames)])
     return f"{' > '.join(map(cut, names))}  {percent(count, total)}" if names else ""
+
+
+def ends(names: Sequence[str]) -> Sequence[str]:
+    """Returns the outermost and the innermost names of a path; the others are left out."""
+    first, last = ENDS
+    return names if len(names) <= first + last else [*names[:first], LEFT_OUT, *names[-last:]]
 
 
 def cut(name: str) -> str:

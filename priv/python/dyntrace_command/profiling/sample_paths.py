@@ -28,6 +28,8 @@ KEY = re.compile(rf"(.*?),{','.join([NUMBER] * 7)},({STACK}),({STACK})", re.S)
 
 UNKNOWN, TRACING, OTHERS = "[unknown code]", "[dyntrace's own probes]", "[more than can be kept]"
 NO_STACK, LEFT_OUT = "[no stack]", "..."
+# The mark of the innermost frame of a stack that may be that of an earlier call.
+SAVED = " (last saved)"
 
 # Threads of the VM, by their names before and since OTP 26, truncated by the kernel to 15 characters; and what they do
 # when they run no process.
@@ -240,7 +242,7 @@ class Paths:
         frames, is_whole = self.erlang(stack)
         certainty = "missing" if not is_whole else "last saved" if self.is_uncertain(sample, activity) else "exact"
         if certainty == "last saved" and frames:
-            frames[-1] = frames[-1]._replace(name=f"{frames[-1].name} (last saved)")
+            frames[-1] = frames[-1]._replace(name=frames[-1].name + SAVED)
         if certainty == "missing" and not frames:
             frames = [Frame(NO_STACK)]
         pid, name = self.process(sample.process)

@@ -7,18 +7,17 @@ from typing import Any, Counter, List, NamedTuple
 from dyntrace_command.common.terminal import clean, plural
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.node.node import Node
-from dyntrace_command.node.stack_snapshot import snapshot_of
+from dyntrace_command.node.stack_snapshot import read_snapshot
+from dyntrace_command.profiling.profile_tables import ends
 from dyntrace_command.profiling.sample_paths import OTHERS, Frame, Located
 
 # Seconds between snapshots, at least; and the pause after each, as a multiple of the time that it took: the command
 # uses at most a tenth of a CPU.
 PERIOD_S, PAUSE = 0.25, 9
-# Seconds for a snapshot, and bytes of its answer.
-READ_S, ANSWER_MOST = 60, 64 << 20
 # Distinct paths that are kept; frames of each, and repetitions of a frame.
 KEPT_MOST, FRAMES_MOST, REPEATED_MOST = 20000, 1000, 100
-# Rows of the table, and frames of a path.
-ROWS, ENDS = 20, (2, 3)
+# Rows of the table.
+ROWS = 20
 
 
 class Waiting(NamedTuple):
@@ -37,7 +36,7 @@ def sample_all(node: Node, seconds: float, has_seconds: bool = False) -> Waiting
         while not interrupted.happened.is_set() and node.lives():
             start = time.monotonic()
             try:
-                snapshot = node.isolated_large(lambda: snapshot_of(node.inside), READ_S, ANSWER_MOST)
+                snapshot = read_snapshot(node)
             except (OSError, ValueError):
                 if snapshots == 0 or node.lives():
                     raise
@@ -79,9 +78,7 @@ def table(waiting: Waiting) -> List[List[str]]:
         of[one.root, tuple(frame.name for frame in one.frames)] += count
     rows = [["PROCESSES", "DO", "PATH"]]
     for (root, frames), count in sorted(of.items(), key=lambda item: (-item[1], item[0]))[:ROWS]:
-        first, last = ENDS
-        shown = frames if len(frames) <= first + last else (*frames[:first], "...", *frames[-last:])
-        rows.append([f"{count / waiting.snapshots:.1f}", root.strip("[]"), " > ".join(shown)])
+        rows.append([f"{count / waiting.snapshots:.1f}", root.strip("[]"), " > ".join(ends(frames))])
     if len(of) > ROWS:
         rows.append(["", "", plural(len(of) - ROWS, "more path")])
     return rows

@@ -163,13 +163,18 @@ def in_initial_namespace() -> bool:
     return False
 
 
+def require_btf() -> None:
+    """Raises Failure if the kernel has no type information."""
+    if not os.path.exists(BTF):
+        raise Failure("no_btf", path=BTF)
+
+
 def condition_of(node: Node) -> str:
     """Returns the bpftrace condition that selects the node's threads. Outside the initial PID namespace, versions of
     bpftrace differ in the meaning of `pid`, so the condition reads the kernel's own structures there."""
     if in_initial_namespace():
         return f"pid == {node.pid}"
-    if not os.path.exists(BTF):
-        raise Failure("no_btf", path=BTF)
+    require_btf()
     number, found = node.process.inner_pid(), re.fullmatch(r"pid:\[(\d+)\]", node.process.namespace("pid") or "")
     if not found:
         raise Failure("node_gone", pid=node.pid, name=node.node)
