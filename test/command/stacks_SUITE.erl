@@ -131,20 +131,18 @@ running(_) ->
 %% By its pid, its name, and with its whole stack.
 one_process(_) ->
     Node = started([]),
-    {Pid, Deep} = test_node:call(Node, fun() ->
-        Self = self(),
-        Pid = spawn(fun() -> deep(1000, Self) end),
-        receive ready -> ok end,
-        {pid_to_list(Pid), erlang:process_info(Pid, [current_stacktrace])}
-    end),
-    ct:log("~tp", [Deep]),
+    Pid = test_node:call(Node, fun() ->
+                                       Self = self(),
+                                       Deep = spawn(fun() -> deep(1000, Self) end),
+                                       receive ready -> pid_to_list(Deep) end
+                               end),
     {0, Output} = test_command:run(["stacks", test_node:os_pid(Node), "--process", Pid]),
     printed("^1 waiting: " ++ Pid ++ "\n    stacks_SUITE:deep/2  stacks_SUITE.erl:\\d+\n"
             "    stacks_SUITE:deep/2  stacks_SUITE.erl:\\d+  \\(1000 times\\)$", Output),
     {0, Named} = test_command:run(["stacks", test_node:os_pid(Node), "--process", "init"]),
     printed("^1 waiting: init\n    init:loop/1$", Named),
-    {5, None} = test_command:run(["stacks", test_node:os_pid(Node), "--process", "nobody"]),
-    printed("has no process nobody", None),
+    {5, None} = test_command:run(["stacks", test_node:os_pid(Node), "--process", "no_such_process"]),
+    printed("has no process no_such_process", None),
     test_node:stop(Node).
 
 deep(0, To) ->

@@ -303,12 +303,12 @@ class Dumps(unittest.TestCase):
         self.assertEqual((2, 3, 3, ["till"], ["<0.1.0>", "<0.2.0>"], "waiting", True),
                          tuple(group[key] for key in ("count", "queue", "longest", "names", "pids", "status",
                                                       "consistent")))
-        # The second word is no return address: its lowest bits are not 0.
+        # The second word is not a return address: its lowest bits are not 0.
         self.assertEqual([("shop:pay/1", "shop.erl", 10, 1), ("shop:pay/1", "shop.erl", 11, 2),
                           ("Shop.Cart.add/2", "shop.erl", 11, 1)], group["frames"])
         self.assertEqual(1, self.taken("till")["processes"])
         self.assertEqual(1, self.taken("<0.1.0>")["processes"])
-        self.assertEqual(0, self.taken("nobody")["processes"])
+        self.assertEqual(0, self.taken("no_such_process")["processes"])
 
     def test_schedulers(self) -> None:
         """Which process a scheduler runs, how long its run queue is, and in which kernel function its thread waits."""
@@ -331,7 +331,7 @@ class Dumps(unittest.TestCase):
         self.image.write(process + PROCESS_LAYOUTS[0].registered, struct.pack("<Q", self.image.add_words(
             0, 0, process, 0, atom(1 << 30))))
         found = self.taken()
-        # Two have no valid stack, and two are no processes.
+        # Two have no valid stack, and two are not processes.
         self.assertEqual((63, 2, 2), (found["processes"], found["inconsistent"], found["unread"]))
 
     def test_changing(self) -> None:

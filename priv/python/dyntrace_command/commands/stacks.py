@@ -10,11 +10,10 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.terminal import clean, plural, say
+from dyntrace_command.host.sandbox import NO_ANSWER
 from dyntrace_command.node.node import Node, check_readable, find_node
-from dyntrace_command.node.stack_snapshot import snapshot_of
+from dyntrace_command.node.stack_snapshot import read_snapshot
 
-# Seconds for the child that reads the memory, and bytes of its answer.
-READ_S, ANSWER_MOST = 60, 64 << 20
 # Groups of stacks that are printed, and frames of each without --process.
 GROUPS, FRAMES = 40, 30
 
@@ -41,7 +40,7 @@ def stacks(options: argparse.Namespace) -> None:
 def read(node: Node, process: str) -> Any:
     """Returns a snapshot of the node."""
     try:
-        return node.isolated_large(lambda: snapshot_of(node.inside, process), READ_S, ANSWER_MOST)
+        return read_snapshot(node, process)
     except (OSError, ValueError) as error:
         raise Failure("no_stacks", node=node.show(), why=clean(reason(error))) from None
 
@@ -63,7 +62,7 @@ def checked(found: Any, node: Node) -> Dict[str, Any]:
             one["frames"] = [(*frames[number], int(times)) for number, times in one["frames"]]
         return dict(found)
     except (KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
-        raise Failure("no_stacks", node=node.show(), why="its reader process did not answer") from None
+        raise Failure("no_stacks", node=node.show(), why=NO_ANSWER) from None
 
 
 def check_numbers(of: Dict[str, Any], *keys: str) -> None:

@@ -46,6 +46,8 @@ NAMESPACES = {"net": 0x40000000, "uts": 0x04000000}
 
 # Seconds that a child may take, bytes of its answer, and bytes of memory in addition to those of this command.
 SECONDS, ANSWER_MOST, MEMORY_MOST = 5.0, 1 << 20, 1 << 30
+# Why nothing is known if a child did not answer, or not as it should.
+NO_ANSWER = "its reader process did not answer"
 # The kernel's limit of descriptors in a message.
 DESCRIPTORS_MOST = 253
 LENGTH = struct.Struct(">I")
@@ -106,7 +108,7 @@ class Child:
         try:
             message = json.loads(body.decode("ascii"))
         except (ValueError, RecursionError):
-            raise ValueError("its reader process did not answer") from None
+            raise ValueError(NO_ANSWER) from None
         received, self.descriptors = self.descriptors, []
         if not isinstance(message, dict) or "value" not in message:
             close_all(received)
@@ -370,4 +372,4 @@ def raised(described_error: Any) -> Exception:
         if kind == "OSError":
             return OSError(int(rest[0]), str(rest[1]))
         return ValueError(str(rest[0]))
-    return ValueError("its reader process did not answer")
+    return ValueError(NO_ANSWER)

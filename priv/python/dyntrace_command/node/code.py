@@ -14,13 +14,14 @@ from dyntrace_command.common.failures import reason
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.file_system import LIBRARY_MOST
 from dyntrace_command.host.files import read_regular
-from dyntrace_command.host.sandbox import Answer, Rights, close_all, identity_for, in_child, isolated
+from dyntrace_command.host.sandbox import (NO_ANSWER, Answer, Rights, close_all, identity_for, in_child,
+                                           isolated)
 from dyntrace_command.host.symbols import Functions
 from dyntrace_command.node.container import Mapping
 from dyntrace_command.node.description import LIBRARY
 from dyntrace_command.node.jit_code import JitCode
 from dyntrace_command.node.node import Node
-from dyntrace_command.node.vm_memory import VmMemory, is_jit_memory
+from dyntrace_command.node.vm_memory import ADDRESS_MOST, VmMemory, is_jit_memory
 from dyntrace_command.node.vm_structures import SCHEDULERS_MOST, VmStructures
 
 # A VM with its drivers and libraries has about 20.
@@ -28,11 +29,10 @@ FILES_MOST = 200
 # Symbols in all files. libcrypto has 10,000, a VM with its static functions 20,000.
 SYMBOLS_MOST = 1 << 18
 
-# Seconds to find names, and bytes of the answer; a number that can be an address, or an offset in a structure.
-NAMES_S, ANSWER_MOST, ADDRESS_MOST, OFFSET_MOST = 60, 64 << 20, 1 << 47, 1 << 16
+# Seconds to find names, and bytes of the answer; a number that can be an offset in a structure.
+NAMES_S, ANSWER_MOST, OFFSET_MOST = 60, 64 << 20, 1 << 16
 
 STATIC = "static function"
-NO_ANSWER = "its reader process did not answer"
 
 
 class Place(NamedTuple):
@@ -105,7 +105,7 @@ class Code:
                 raise ValueError("its schedulers were not found")
             return found
         except (OSError, ValueError, TypeError) as error:
-            self.why = clean(reason(error) if isinstance(error, OSError) else str(error))
+            self.why = clean(reason(error))
             return None
 
     def refresh(self) -> None:

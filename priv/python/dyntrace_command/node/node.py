@@ -13,7 +13,7 @@ from dyntrace_command.common.failures import Failure, user_name
 from dyntrace_command.common.functions import Function
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.process import Process
-from dyntrace_command.host.sandbox import SECONDS, Answer, Rights, isolated
+from dyntrace_command.host.sandbox import ANSWER_MOST, NO_ANSWER, SECONDS, Answer, Rights, isolated
 from dyntrace_command.node.container import Container
 from dyntrace_command.node.description import NOT_READABLE, More
 from dyntrace_command.node.status import Status
@@ -114,13 +114,11 @@ class Node:
         """Returns whether it still runs; false if another process has its PID now."""
         return not self.process.has_ended()
 
-    def isolated(self, function: Callable[[], Any], seconds: float = SECONDS, rights: Rights = Rights()) -> Any:
-        """Runs a function that examines the node in a child with the identity of the node's user; returns its value."""
-        return isolated(self.process, function, seconds, rights=rights).value
-
-    def isolated_large(self, function: Callable[[], Any], seconds: float, most: int) -> Any:
-        """Does the same with another limit on the answer, in bytes."""
-        return isolated(self.process, function, seconds, most).value
+    def isolated(self, function: Callable[[], Any], seconds: float = SECONDS, rights: Rights = Rights(),
+                 most: int = ANSWER_MOST) -> Any:
+        """Runs a function that examines the node in a child with the identity of the node's user; returns its value,
+        which has at most so many bytes."""
+        return isolated(self.process, function, seconds, most, rights).value
 
     # The library
 
@@ -212,7 +210,7 @@ def node_of(found: Found) -> Node:
     try:
         return Node(*found)
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Node(found.process, None, "its reader process did not answer")
+        return Node(found.process, None, NO_ANSWER)
 
 
 def pick(name: Optional[str]) -> Node:

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.node.container import Container
 from dyntrace_command.node.jit_code import JitCode, Location
+from dyntrace_command.node.node import Node
 from dyntrace_command.node.vm_memory import VmMemory
 from dyntrace_command.node.vm_structures import (DIRTY, FREE, KINDS, PID_TAG, Scheduler, VmStructures, is_running,
                                                   status_of)
@@ -24,6 +25,8 @@ from dyntrace_command.node.vm_structures import (DIRTY, FREE, KINDS, PID_TAG, Sc
 # Bounds: words of a stack; seconds; attempts to read a stack while it changes; groups and frames of a stack in the
 # answer; names and pids of a group.
 WORDS_MOST, SECONDS_MOST, ATTEMPTS, GROUPS_MOST, FRAMES_MOST, NAMES_MOST = 1 << 14, 20.0, 3, 1000, 400, 5
+# Seconds for the child, and bytes of its answer.
+READ_S, ANSWER_MOST = 60, 64 << 20
 # Words at the bottom of a stack with more than WORDS_MOST.
 OUTER_WORDS = 1 << 10
 # Distinct stacks that are kept. Processes with further ones are only counted.
@@ -166,11 +169,9 @@ class Snapshot:
     def captured(self, address: int, words: Tuple[int, ...], stack: Stack, is_same: bool) -> Captured:
         """Returns a process by its words."""
         state = words[self.layout.state // 8] & 0xffffffff
-        name, registered = 0, words[self.layout.registered // 8]
-        if registered:
-            with contextlib.suppress(ValueError):
-                found = self.memory.words(registered, 5)
-                name = found[4] if found[2] == address else 0
+        name = 0
+        with contextlib.suppress(ValueError):
+            name = self.structures.name_in(address, words[self.layout.registered // 8])
         lengths = [words[at // 8] for at in self.layout.lengths]
         queue = sum(lengths) if all(length < 1 << 40 for length in lengths) else 0
         return Captured(words[0], name, status_of(state), is_same and not is_running(state), queue,
@@ -304,6 +305,11 @@ class Snapshot:
 def begins(where: Optional[Location]) -> bool:
     """Returns whether a process that continues there begins with the function in its argument registers."""
     return where is not None and where.name.startswith(RUN)
+
+
+def read_snapshot(node: Node, wanted: str = "") -> Any:
+    """Returns what a child says is a snapshot of a node; raises OSError or ValueError if the memory can't be read."""
+    return node.isolated(lambda: snapshot_of(node.inside, wanted), READ_S, most=ANSWER_MOST)
 
 
 def snapshot_of(inside: Container, wanted: str = "") -> Dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 
 from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.host.process import Identity, Process
-from dyntrace_command.host.sandbox import CHILD_NAME, Child, Rights, check_same, identity_for
+from dyntrace_command.host.sandbox import CHILD_NAME, NO_ANSWER, Child, Rights, check_same, identity_for
 from dyntrace_command.node.description import More, look
 
 # Seconds for everything; seconds without an answer about one process; processes of a user that may fail to answer.
@@ -150,7 +150,7 @@ class Survey:
         if isinstance(at, int):
             job.at = at
         elif process is None:
-            raise ValueError("its reader process did not answer")
+            raise ValueError(NO_ANSWER)
         elif "values" in message:
             self.keep(process, job.identity, message["values"])
         else:

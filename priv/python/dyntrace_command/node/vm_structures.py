@@ -182,9 +182,13 @@ class VmStructures:
 
     def name_of(self, address: int) -> str:
         """Returns the registered name of the process at an address; an empty text if it has none."""
-        registered, = self.memory.words(address + self.layout.registered, 1)
+        name = self.name_in(address, *self.memory.words(address + self.layout.registered, 1))
+        return self.atom(name) if name else ""
+
+    def name_in(self, address: int, registered: int) -> int:
+        """Returns the name in the registration of the process at an address, as a word of the VM; 0 if it has none."""
         found = self.memory.words(registered, 5) if registered else (0,) * 5
-        return self.atom(found[4]) if found[2] == address else ""
+        return found[4] if found[2] == address else 0
 
     def function_at(self, address: int) -> str:
         """Returns the function that the VM names at an address: a module, a function and an arity. Returns an empty
