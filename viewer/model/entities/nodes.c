@@ -39,7 +39,6 @@ static struct node *new_node(struct world *world, const struct dt_recorded *e) {
     node->place.hostname = node->hostname;
     node->otp = g_strdup("");
     node->unsure = node->untraced_from = DT_NO_VALUE;
-    node->traced = e->time;
     node->seen = (struct dt_node){.number = world->nodes->len,
                                   .hostname = node->hostname,
                                   .os_pid = e->place.vpid,
@@ -81,7 +80,7 @@ void dt_node_traced(struct node *node) {
 void dt_node_untraced(struct node *node) {
     DT_RUN_HOOKS(node->world, lost, node, node->traced);
     if (node->untraced_from == DT_NO_VALUE)
-        node->untraced_from = node->traced;
+        node->untraced_from = node->traced ? node->traced : node->seen.first;
 }
 
 void dt_node_last(struct node *node) {

@@ -7,7 +7,7 @@ struct node {
     struct dt_node seen;
     struct world *world;
     struct dt_place place; /* identifies the node */
-    int64_t traced;        /* the time of the last event from the VM's tracer */
+    int64_t traced;        /* the time of the last event from the VM's tracer; 0: none */
     int64_t untraced_from; /* no process has been traced since; DT_NO_VALUE */
     int64_t unsure;        /* events may be lost up to this time; DT_NO_VALUE */
     char *name, *hostname, *otp;
