@@ -78,3 +78,26 @@ GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes) {
             g_ptr_array_add(known, g_ptr_array_index(nodes->by_number, i));
     return known;
 }
+
+int64_t dt_seen_nodes_untraced(const struct dt_seen_nodes *nodes) {
+    int64_t untraced = 0, between = 0, least = 0, end = DT_NO_VALUE;
+
+    /* In the order of their first events. A node that is started again is another node. */
+    for (unsigned i = 0; i < nodes->by_number->len; i++) {
+        const struct dt_seen_node *node = g_ptr_array_index(nodes->by_number, i);
+
+        if (!node)
+            continue;
+        if (end != DT_NO_VALUE && node->first <= end) {
+            least = MIN(least, node->untraced);
+            end = MAX(end, node->last);
+            continue;
+        }
+        untraced += least;
+        between += end == DT_NO_VALUE ? 0 : node->first - end;
+        least = node->untraced;
+        end = node->last;
+    }
+    untraced += least;
+    return untraced ? untraced + between : 0;
+}

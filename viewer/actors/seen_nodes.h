@@ -69,3 +69,6 @@ const char *dt_seen_node_name(const struct dt_seen_node *node);
 bool dt_seen_nodes_are_several(const struct dt_seen_nodes *nodes);
 /* The nodes seen so far, in order; the caller frees the array. */
 GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes);
+/* The ns in which no process was traced, because tracing was paused or not requested; of nodes that
+   ran at the same time, the shortest of their times. */
+int64_t dt_seen_nodes_untraced(const struct dt_seen_nodes *nodes);

@@ -91,27 +91,3 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_actors_free(&summary->actors);
     g_free(summary);
 }
-
-int64_t dt_summary_untraced(const struct dt_summary *summary) {
-    const GPtrArray *nodes = summary->actors.nodes.by_number;
-    int64_t untraced = 0, between = 0, least = 0, end = DT_NO_VALUE;
-
-    /* In the order of their first events. A node that is started again is another node. */
-    for (unsigned i = 0; i < nodes->len; i++) {
-        const struct dt_seen_node *node = g_ptr_array_index(nodes, i);
-
-        if (!node)
-            continue;
-        if (end != DT_NO_VALUE && node->first <= end) {
-            least = MIN(least, node->untraced);
-            end = MAX(end, node->last);
-            continue;
-        }
-        untraced += least;
-        between += end == DT_NO_VALUE ? 0 : node->first - end;
-        least = node->untraced;
-        end = node->last;
-    }
-    untraced += least;
-    return untraced ? untraced + between : 0;
-}

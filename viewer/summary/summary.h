@@ -94,9 +94,9 @@ static inline int64_t dt_summary_ns(const struct dt_summary *summary) {
     return summary->period.end - summary->period.begin;
 }
 
-/* The ns in which no process was traced, because tracing was paused or not requested; of nodes that
-   ran at the same time, the shortest of their times. */
-int64_t dt_summary_untraced(const struct dt_summary *summary);
+static inline int64_t dt_summary_untraced(const struct dt_summary *summary) {
+    return dt_seen_nodes_untraced(&summary->actors.nodes);
+}
 
 /* Extends the period of the recording to this time. */
 static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
