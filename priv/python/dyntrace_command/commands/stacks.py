@@ -51,6 +51,7 @@ def checked(found: Any, node: Node) -> Dict[str, Any]:
     try:
         frames = [(clean(str(name)), clean(str(file)), int(line)) for name, file, line in found["frames"]]
         check_numbers(found, "processes", "running", "inconsistent", "unread", "more_groups")
+        found["schedulers"], found["groups"] = list(found["schedulers"]), list(found["groups"])
         for one in found["schedulers"]:
             check_numbers(one, "number", "queue")
             if one["stays"]:
