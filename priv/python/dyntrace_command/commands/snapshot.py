@@ -8,7 +8,7 @@ import tarfile
 import time
 from typing import Dict, List, Sequence, Tuple
 
-from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.terminal import clean, first_of, print_table, say, size
 from dyntrace_command.host.children import Interrupted, temporary_folder
 from dyntrace_command.host.files import NEEDED_AT_START, check_room, private_folder
@@ -29,8 +29,15 @@ TEXT_MOST, NAME_MOST = 80, 60
 def snapshot(options: argparse.Namespace) -> None:
     """Collects into one folder per host; with `-o -`, writes those of this host to standard output."""
     if options.list:
+        failed = False
         for folder in options.folders:
-            show_list(folder)
+            try:
+                show_list(folder)
+            except OSError as error:
+                say(f"dyntrace: {clean(folder)}: {reason(error)}")
+                failed = True
+        if failed:
+            raise Failure("unlisted")
     elif options.output == "-":
         send()
     else:
