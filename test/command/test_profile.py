@@ -348,9 +348,10 @@ class Shown(unittest.TestCase):
         """The snapshots before the end of the node are kept."""
         node: Any = mock.Mock()
         node.lives.side_effect = [True, True, False]
-        node.isolated.side_effect = [{"processes": 0, "groups": [], "frames": []}, ProcessLookupError()]
+        node.isolated.side_effect = [{"processes": 0, "groups": [], "frames": [], "unread": 3}, ProcessLookupError()]
         with mock.patch.object(waiting_paths, "PERIOD_S", 0):
-            self.assertEqual(1, sample_all(node, 9).snapshots)
+            waiting = sample_all(node, 9)
+        self.assertEqual((1, 3), (waiting.snapshots, waiting.unread))
 
     def test_page(self) -> None:
         """The data does not end the page's script."""

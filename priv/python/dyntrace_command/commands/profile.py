@@ -43,7 +43,7 @@ def profile(options: argparse.Namespace) -> None:
     node = readable_node(options.node)
     if node.process.is_stopped():
         raise Failure("stopped", pid=node.pid, name=node.node)
-    require_btf()
+    require_btf("no_types")
     with contextlib.closing(Code(node)) as code:
         if code.why:
             say(f"dyntrace: {node.show()} is sampled without Erlang stacks, functions or processes: {code.why}")
@@ -82,6 +82,8 @@ def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
         raise Failure("no_stacks", node=node.show(), why=clean(reason(error))) from None
     if not node.lives():
         say(f"dyntrace: {node.show()} ended during the sampling")
+    if waiting.unread:
+        say(f"dyntrace: processes that could not be read in time, per snapshot: {waiting.unread}")
     if output:
         title = f"{node.node}, all processes, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         taken = Taken(title, waiting.snapshots / waiting.seconds, round(waiting.seconds), waiting.snapshots)

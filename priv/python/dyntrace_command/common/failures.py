@@ -50,6 +50,9 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                "namespace",
                "run the command on the host, or in a container that shares the host's PID namespace (`docker run "
                "--pid=host`, `hostPID`)"),
+    "no_types": (MISSING, "the kernel has no {path}, which bpftrace needs to read the stacks of threads",
+                 "use a kernel with CONFIG_DEBUG_INFO_BTF, as Debian's; `dyntrace profile --wall` and `dyntrace "
+                 "stacks` need none"),
     "unsure_script": (FAILED, "{script} can't be limited to one node: {why}",
                       "change the script; docs/perf.md lists the restrictions"),
     "symbols": (NOT_ALLOWED, "{script} looks up function names ({why}): for that, this version of bpftrace opens, as "
@@ -214,6 +217,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "recorder_runs": (FAILED, "another recorder writes into {folder}", "name another folder: `-o FOLDER`"),
     "no_snapshot_folder": (FAILED, "no such folder: {folder}", "name the folder of `dyntrace record --when`: `-o "
                            "FOLDER`"),
+    "unlisted": (FAILED, "not all folders could be read", "run the command as the user of these recorders, or as root"),
     "recorder_daemon_gone": (FAILED, "the session daemon has ended, and the events in memory are lost; snapshots "
                              "remain",
                              "start the recorder again; docs/recorder.md has a systemd unit that does so"),

@@ -21,17 +21,19 @@ ROWS = 20
 
 
 class Waiting(NamedTuple):
-    """The snapshots of a node: how often each path was seen, and how many snapshots were taken in how many seconds."""
+    """The snapshots of a node: how often each path was seen, how many snapshots were taken in how many seconds, and how
+    many processes a snapshot misses on average because their memory could not be read, or not in time."""
     of: "Counter[Located]"
     snapshots: int
     seconds: float
+    unread: int
 
 
 def sample_all(node: Node, seconds: float, has_seconds: bool = False) -> Waiting:
     """Takes snapshots for some seconds, until Ctrl-C, or until the node ends; raises OSError or ValueError if its
     memory can't be read. `has_seconds`: the paths of each second are counted separately."""
     found: Counter[Located] = collections.Counter()
-    began, snapshots = time.monotonic(), 0
+    began, snapshots, unread = time.monotonic(), 0, 0
     with Interrupted() as interrupted:
         while not interrupted.happened.is_set() and node.lives():
             start = time.monotonic()
@@ -43,6 +45,7 @@ def sample_all(node: Node, seconds: float, has_seconds: bool = False) -> Waiting
                 break
             with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
                 add(found, snapshot, int(start - began) if has_seconds else 0)
+                unread += int(snapshot["unread"])
                 snapshots += 1
             took = time.monotonic() - start
             left = began + seconds - time.monotonic()
@@ -50,7 +53,7 @@ def sample_all(node: Node, seconds: float, has_seconds: bool = False) -> Waiting
                 break
     if snapshots == 0:
         raise ValueError("no snapshot was taken")
-    return Waiting(found, snapshots, max(time.monotonic() - began, 0.001))
+    return Waiting(found, snapshots, max(time.monotonic() - began, 0.001), round(unread / snapshots))
 
 
 def add(found: "Counter[Located]", snapshot: Any, second: int) -> None:

@@ -163,10 +163,10 @@ def in_initial_namespace() -> bool:
     return False
 
 
-def require_btf() -> None:
-    """Raises Failure if the kernel has no type information."""
+def require_btf(failure: str) -> None:
+    """Raises this failure if the kernel has no type information."""
     if not os.path.exists(BTF):
-        raise Failure("no_btf", path=BTF)
+        raise Failure(failure, path=BTF)
 
 
 def condition_of(node: Node) -> str:
@@ -174,7 +174,7 @@ def condition_of(node: Node) -> str:
     bpftrace differ in the meaning of `pid`, so the condition reads the kernel's own structures there."""
     if in_initial_namespace():
         return f"pid == {node.pid}"
-    require_btf()
+    require_btf("no_btf")
     number, found = node.process.inner_pid(), re.fullmatch(r"pid:\[(\d+)\]", node.process.namespace("pid") or "")
     if not found:
         raise Failure("node_gone", pid=node.pid, name=node.node)
