@@ -108,7 +108,10 @@ causes(Config) ->
     ?assertEqual([], written_by(Silent)),
     OsPid = test_node:os_pid(?config(node, Config)),
     signal("STOP", OsPid),
-    try has_cause("silence", "vm_counter: ", until_written(1, Silent))
+    try
+        Written = until_written(1, Silent),
+        has_cause("silence", "vm_counter: ", Written),
+        has_stacks(OsPid, hd(Written))
     after signal("CONT", OsPid)
     end,
     {0, _} = ended("INT", Silent),
@@ -130,6 +133,16 @@ has_cause(Name, Line, [Snapshot]) ->
     ?assertMatch(#{<<"cause">> := Name, <<"node">> := Node}, cause_of(Snapshot)),
     {0, Events} = test_shell:run("babeltrace2 '~ts'", [Snapshot]),
     ?assertMatch({match, _}, re:run(Events, Line), Name).
+
+%% Without JIT, the snapshot says why it has no stacks.
+has_stacks(OsPid, Snapshot) ->
+    {ok, Stacks} = file:read_file(filename:join(Snapshot, "stacks.txt")),
+    Head = unicode:characters_to_binary(["stacks of ", full_name(), " (", OsPid, "): "]),
+    ?assertEqual({match, [Head]},
+                 re:run(Stacks, "^stacks of .*: (?=\\d+ processes$)", [multiline, {capture, first, binary}])),
+    ?assertMatch({match, _}, re:run(Stacks, "^\\d+ waiting.*: .*\\n    gen_server:loop/\\d", [multiline])),
+    {0, Viewed} = test_command:run(["view", Snapshot]),
+    ?assertMatch({match, _}, re:run(Viewed, "^stacks of .* at that time: .*/stacks[.]txt$", [multiline])).
 
 has_long_queues(Config) ->
     call(Config, fun() -> list_to_integer(erlang:system_info(otp_release)) >= 27 end).

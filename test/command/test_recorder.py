@@ -103,9 +103,26 @@ class Recorders(unittest.TestCase):
         self.assertEqual(1, len(self.recorder.rate.times))
 
     def test_node_hangs(self) -> None:
-        """A node that hangs can't be traced: the snapshot is written at once."""
-        self.recorder.match(LOGGED_CRASH, NODE, "silent", hangs=True)
+        """A node that hangs can't be traced: the snapshot is written at once, with the stacks of the node."""
+        with mock.patch.object(recorder, "stacks_of", return_value={}), \
+                mock.patch.object(recorder, "shown", return_value=["stacks of shop", "1 waiting"]), \
+                mock.patch.object(recorder, "notes", return_value=["1 changed"]):
+            self.recorder.match(LOGGED_CRASH, NODE, "silent", hangs=True)
         self.assertEqual((["write"], None), (self.session.done, self.recorder.pending))
+        self.assertEqual("stacks of shop\n1 waiting\n\n1 changed\n", self.stacks())
+
+    def test_no_stacks(self) -> None:
+        """If the stacks of a node that hangs can't be read, the snapshot says why."""
+        failure = Failure("no_stacks", node="shop", why="it has no JIT")
+        with mock.patch.object(recorder, "stacks_of", side_effect=failure):
+            self.recorder.match(LOGGED_CRASH, NODE, "silent", hangs=True)
+        self.assertEqual(f"{failure.text}\n", self.stacks())
+
+    def stacks(self) -> str:
+        """The stacks in the last snapshot."""
+        assert self.recorder.last
+        with open(self.recorder.last.stacks(), encoding="utf-8") as file:
+            return file.read()
 
     def test_no_answer(self) -> None:
         """If the daemon does not say that it records the events, the snapshot is written, and they are stopped."""

@@ -4,8 +4,8 @@ import unittest
 from typing import Any, Dict, Iterator, List
 from unittest import mock
 
-from dyntrace_command.commands.stacks import checked, notes, shown
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.node.stack_text import checked, notes, shown
 
 NODE: Any = mock.Mock(**{"show.return_value": "shop@host (7)"})
 SNAPSHOT: Dict[str, Any] = {

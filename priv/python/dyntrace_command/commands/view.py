@@ -43,6 +43,7 @@ def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[st
     lines = [clean(one.show()) for one in causes]
     if after is not None:
         lines[0] += f", {after:.3f} s after the first event"
+    lines += [f"stacks of {clean(one.node)} at that time: {clean(one.stacks())}" for one in causes if one.stacks()]
     if output in (None, "-"):
         print("\n".join(lines) + "\n", flush=True)
         return

@@ -22,6 +22,7 @@ from dyntrace_command.host.cgroups import memory_limit
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
 from dyntrace_command.node.node import Node, nodes, status_now
+from dyntrace_command.node.stack_text import notes, shown, stacks_of
 from dyntrace_command.recording.node_end import End
 from dyntrace_command.recording.session import TRACED_S, Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder, Snapshot, snapshots
@@ -148,7 +149,7 @@ class Recorder:
     def match(self, cause: Cause, node: Node, text: str, hangs: bool = False) -> None:
         """Begins a snapshot, or counts the match if there is one already or the limit is reached."""
         if not self.pending and self.rate.allows(time.time()):
-            self.begin(cause.name, node.node, text, hangs)
+            self.begin(cause.name, node.node, text, node if hangs else None)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
@@ -175,9 +176,9 @@ class Recorder:
                 if text:
                     self.match(cause, node, text, hangs=True)
 
-    def begin(self, cause: str, node: str, text: str, hangs: bool = False) -> None:
-        """Writes a snapshot. If processes are traced on demand, and the node does not hang, they are traced for a while
-        first."""
+    def begin(self, cause: str, node: str, text: str, hangs: Optional[Node] = None) -> None:
+        """Writes a snapshot, with the stacks of a node that hangs. If processes are traced on demand, and no node
+        hangs, they are traced for a while first."""
         if self.pending:
             return
         self.restart_count()
@@ -185,7 +186,7 @@ class Recorder:
         if self.session.wanted.traces_on_demand and not hangs and self.has_room():
             self.pending = match, self.session.begin_tracing()
         else:
-            self.write(match, self.rate)
+            self.write(match, self.rate, hangs)
 
     def restart_count(self) -> None:
         """Saves the number of matches after the last snapshot, and counts those after the next one."""
@@ -210,7 +211,7 @@ class Recorder:
             self.pending = None
             self.session.trace(False)
 
-    def write(self, match: Match, rate: Rate) -> None:
+    def write(self, match: Match, rate: Rate, hangs: Optional[Node] = None) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         now = time.time()
         rate.tries(now)
@@ -218,6 +219,8 @@ class Recorder:
             self.check_room()
             with self.place.begun(match.cause, clean(match.node), match.time, clean(match.text)) as snapshot:
                 self.session.take_snapshot(snapshot.recording())
+                if hangs:
+                    snapshot.save_stacks(stacks_text(hangs))
                 snapshot.save()
         except (Failure, OSError) as failure:
             self.refuse(match.cause, failure)
@@ -308,6 +311,15 @@ class Recorder:
                                                  if line.split(":")[0] in needed]
         for line in lines:
             announce(f"dyntrace: {node.show()} can't trace {line}")
+
+
+def stacks_text(node: Node) -> str:
+    """Returns the stacks of a node, or why they can't be read, as a text."""
+    try:
+        found = stacks_of(node)
+    except Failure as failure:
+        return f"{failure.text}\n"
+    return "\n".join([*shown(found, node, ""), "", *notes(found), ""])
 
 
 def announce(text: str) -> None:

@@ -3,6 +3,7 @@ limited.
 
     FOLDER/20261125-031502-crash/cause.json     the cause
     FOLDER/20261125-031502-crash/recording/     written by LTTng; as root, it belongs to the daemon's user
+    FOLDER/20261125-031502-silence/stacks.txt   the stacks of a node that hangs
 """
 import contextlib
 import fcntl
@@ -17,7 +18,7 @@ from dyntrace_command.host.files import closing, numbered_folder, private_folder
 from dyntrace_command.host.trees import read_below, remove_tree
 
 NAME = re.compile(r"\d{8}-\d{6}-[\w.@-]+", re.ASCII)
-CAUSE, NEW, RECORDING = "cause.json", ".new", "recording"
+CAUSE, NEW, RECORDING, STACKS = "cause.json", ".new", "recording", "stacks.txt"
 # Seconds to wait for the lock, which `snapshot --list` takes briefly.
 LOCK_S = 0.5
 # The log of a recorder in the background.
@@ -55,6 +56,16 @@ class Snapshot(NamedTuple):
     def recording(self) -> str:
         """Returns the path of LTTng's recording."""
         return os.path.join(self.path, RECORDING)
+
+    def stacks(self) -> str:
+        """Returns the path of the stacks, "" if it has none."""
+        path = os.path.join(self.path, STACKS)
+        return path if os.path.isfile(path) else ""
+
+    def save_stacks(self, text: str) -> None:
+        """Writes the stacks of a node."""
+        with open(os.path.join(self.path, STACKS), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def save(self) -> None:
         """Writes the file cause.json. A snapshot without this file is incomplete."""
