@@ -7,6 +7,10 @@ BENCH    := _build/bench
 # A node on the stock VM with this build in its code path.
 ERL      := erl -noinput -pa $(LIB)/ebin
 
+# Tests use file names that are not ASCII, and terminals. Services and cron set neither variable.
+export LANG ?= C.UTF-8
+export TERM ?= linux
+
 # The makefiles of folders print what they build, not which directory they enter.
 MAKEFLAGS += --no-print-directory
 
