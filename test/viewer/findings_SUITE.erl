@@ -392,6 +392,8 @@ similar() ->
      {stuck_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
      %% It happens to be suspended briefly at each sample.
      {stuck_process, [sample(N * ?S, ?A, 500, 2600, 400, "suspended") || N <- lists:seq(0, 9)]},
+     {stuck_process, [[sample(N * ?S, ?A, 500, 2600, 30, "suspended"), send(N * ?S + 20, ?A, ?B, "m")]
+                      || N <- lists:seq(0, 9)]},
      %% Its calls keep it as busy, but hardly a caller waits for another one.
      {saturated_server, [identity(0, ?A, "code_server"), asked(2, 1200)]},
      %% Four callers wait for few calls.
@@ -1085,10 +1087,11 @@ waits(Pid, Wait) ->
 waits(N, Pid, {Kind, Target, Callers}) ->
     {N * ?S, process_wait, #{pid => Pid, kind => Kind, target => Target, callers => Callers}}.
 
-%% A process that receives 1,000 messages per second while suspended, and moves them to its queue on request.
+%% A process that receives 1,000 messages per second while suspended, and moves them to its queue on request. For every
+%% second sample, that takes a garbage collection.
 suspended() ->
     [in(0, ?A), out(10, ?A)
-     | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7, "suspended"), send(N * ?S + 20, ?B, ?A, "m"),
+     | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7 + N rem 2 * 30, "suspended"), send(N * ?S + 20, ?B, ?A, "m"),
          delivery(N * ?S + 20, ?B, ?A, "m"), in(N * ?S + ?S - 20, ?A), out(N * ?S + ?S - 10, ?A)]
         || N <- lists:seq(0, 9)]].
 

@@ -7,29 +7,34 @@
 #include "summary/findings/limits.h"
 
 /* A suspended process still moves sent messages into its queue. That takes one or two reductions,
-   and another one per about 200 messages. Handling a message takes at least one each. */
-enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100 };
+   and another one per about 200 messages. Handling a message takes at least one each. A garbage
+   collection, when its heap is full of messages, takes one per ten words that it copies. */
+enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100, BYTES_PER_REDUCTION = 80 };
 
 /* A process that waits for a certain message uses at most as many for each other message, and for a
    request for its data. */
 enum { REDUCTIONS_TO_WAKE = 9 };
 
-static bool is_suspended(const struct dt_process_sample *sample, uint64_t queue_before) {
+/* Nothing that it sent since the last sample is recorded, although sends are. */
+static bool sent_nothing(const struct dt_actor *actor) {
+    return actor->node && dt_is_recorded(actor->node->recorded, DT_RECORDED_SENDS) &&
+           actor->activity->sent == actor->activity->sampled->sent;
+}
+
+static bool is_suspended(const struct dt_actor *actor, const struct dt_process_sample *sample,
+                         uint64_t queue_before) {
     uint64_t more = sample->queue > queue_before ? sample->queue - queue_before : 0;
+    uint64_t to_collect = sent_nothing(actor) ? sample->memory / BYTES_PER_REDUCTION : 0;
 
     return strcmp(sample->state, "suspended") == 0 &&
-           sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION;
+           sample->reductions <= REDUCTIONS_TO_TAKE + more / MESSAGES_PER_REDUCTION + to_collect;
 }
 
 /* Whether the messages that it got only woke it. A process that handles some of them, as slowly as
    they come, uses as many reductions, but sends requests or replies. */
 static bool is_only_woken(const struct dt_actor *actor, const struct dt_process_sample *sample,
                           uint64_t queue_before) {
-    const struct dt_activity *activity = actor->activity;
-    bool has_sends = actor->node && dt_is_recorded(actor->node->recorded, DT_RECORDED_SENDS);
-
-    return has_sends && activity->sent == activity->sampled->sent &&
-           strcmp(activity->sampled->last_in, sample->entry) == 0 &&
+    return sent_nothing(actor) && strcmp(actor->activity->sampled->last_in, sample->entry) == 0 &&
            (sample->reductions - 1) / REDUCTIONS_TO_WAKE <= sample->queue - queue_before;
 }
 
@@ -48,7 +53,7 @@ static bool is_still(const struct dt_actor *actor, const struct dt_process_sampl
     if (strcmp(sample->state, "running") == 0)
         return sample->reductions == 0 && g_str_has_prefix(sample->entry, "prim_file:");
     if (strcmp(sample->state, "waiting") != 0)
-        return is_suspended(sample, queue_before);
+        return is_suspended(actor, sample, queue_before);
     return sample->reductions == 0 || waits_for_lock(sample) ||
            is_only_woken(actor, sample, queue_before);
 }
