@@ -1092,7 +1092,8 @@ waits(N, Pid, {Kind, Target, Callers}) ->
 suspended() ->
     [in(0, ?A), out(10, ?A)
      | [[sample(N * ?S, ?A, 10 + 1000 * N, 2600, min(N, 1) * 7 + N rem 2 * 30, "suspended"),
-         send(N * ?S + 20, ?B, ?A, "m"), delivery(N * ?S + 20, ?B, ?A, "m"), in(N * ?S + ?S - 20, ?A), out(N * ?S + ?S - 10, ?A)]
+         send(N * ?S + 20, ?B, ?A, "m"), delivery(N * ?S + 20, ?B, ?A, "m"), in(N * ?S + ?S - 20, ?A),
+         out(N * ?S + ?S - 10, ?A)]
         || N <- lists:seq(0, 9)]].
 
 crash_loop() ->
