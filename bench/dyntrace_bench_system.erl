@@ -5,7 +5,7 @@
 
 -import(dyntrace_bench_figures, [in_turn/3, count/1, percent/1]).
 
--define(ROUNDS, 3).
+-define(ROUNDS, 10).
 -define(MESSAGES, 2000).
 
 -spec system(dyntrace_bench_tracers:consumers()) ->
@@ -57,16 +57,10 @@ figures(Folder) ->
         try
             ok = packaged:load(Loaded),
             in_turn(?ROUNDS, states(), fun(State) -> in_state(State, Untouched, Loaded, Folder) end)
-        after stop(Loaded)
+        after packaged:stop(Loaded)
         end
-    after stop(Untouched)
+    after packaged:stop(Untouched)
     end.
-
-%% The VM leaves the map file of its code behind.
-stop(System) ->
-    Map = "/tmp/perf-" ++ packaged:os_pid(System) ++ ".map",
-    packaged:stop(System),
-    ok = file:delete(Map).
 
 in_state({untouched, _, none}, Untouched, _, _) ->
     published(untouched, Untouched);
