@@ -29,19 +29,24 @@ TEXT_MOST, NAME_MOST = 80, 60
 def snapshot(options: argparse.Namespace) -> None:
     """Collects into one folder per host; with `-o -`, writes those of this host to standard output."""
     if options.list:
-        failed = False
-        for folder in options.folders:
-            try:
-                show_list(folder)
-            except OSError as error:
-                say(f"dyntrace: {clean(folder)}: {reason(error)}")
-                failed = True
-        if failed:
-            raise Failure("unlisted")
+        show_lists(options.folders)
     elif options.output == "-":
         send()
     else:
         collect(options)
+
+
+def show_lists(folders: Sequence[str]) -> None:
+    """Prints the snapshots in each folder; an unreadable folder does not hide the others."""
+    failed = False
+    for folder in folders:
+        try:
+            show_list(folder)
+        except OSError as error:
+            say(f"dyntrace: {clean(folder)}: {reason(error)}")
+            failed = True
+    if failed:
+        raise Failure("unlisted")
 
 
 def show_list(folder: str) -> None:
