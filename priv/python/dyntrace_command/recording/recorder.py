@@ -176,17 +176,17 @@ class Recorder:
                 if text:
                     self.match(cause, node, text, hangs=True)
 
-    def begin(self, cause: str, node: str, text: str, hangs: Optional[Node] = None) -> None:
-        """Writes a snapshot, with the stacks of a node that hangs. If processes are traced on demand, and no node
-        hangs, they are traced for a while first."""
+    def begin(self, cause: str, node: str, text: str, hung: Optional[Node] = None) -> None:
+        """Writes a snapshot. `hung`: the node that hangs, whose stacks are added. Without it, if processes are traced
+        on demand, they are traced for a while first."""
         if self.pending:
             return
         self.restart_count()
         match = Match(cause, node, text, time.time())
-        if self.session.wanted.traces_on_demand and not hangs and self.has_room():
+        if self.session.wanted.traces_on_demand and not hung and self.has_room():
             self.pending = match, self.session.begin_tracing()
         else:
-            self.write(match, self.rate, hangs)
+            self.write(match, self.rate, hung)
 
     def restart_count(self) -> None:
         """Saves the number of matches after the last snapshot, and counts those after the next one."""
@@ -211,7 +211,7 @@ class Recorder:
             self.pending = None
             self.session.trace(False)
 
-    def write(self, match: Match, rate: Rate, hangs: Optional[Node] = None) -> None:
+    def write(self, match: Match, rate: Rate, hung: Optional[Node] = None) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         now = time.time()
         rate.tries(now)
@@ -219,8 +219,8 @@ class Recorder:
             self.check_room()
             with self.place.begun(match.cause, clean(match.node), match.time, clean(match.text)) as snapshot:
                 self.session.take_snapshot(snapshot.recording())
-                if hangs:
-                    snapshot.save_stacks(stacks_text(hangs))
+                if hung:
+                    snapshot.save_stacks(stacks_text(hung))
                 snapshot.save()
         except (Failure, OSError) as failure:
             self.refuse(match.cause, failure)
