@@ -83,7 +83,7 @@ def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
     if not node.lives():
         say(f"dyntrace: {node.show()} ended during the sampling")
     if waiting.unread:
-        say(f"dyntrace: processes that could not be read in time, per snapshot: {waiting.unread}")
+        say(f"dyntrace: processes that could not be read: {waiting.unread} per snapshot, on average")
     if output:
         title = f"{node.node}, all processes, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         taken = Taken(title, waiting.snapshots / waiting.seconds, round(waiting.seconds), waiting.snapshots)

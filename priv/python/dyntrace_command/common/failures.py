@@ -51,8 +51,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                "run the command on the host, or in a container that shares the host's PID namespace (`docker run "
                "--pid=host`, `hostPID`)"),
     "no_types": (MISSING, "the kernel has no {path}, which bpftrace needs to read the stacks of threads",
-                 "use a kernel with CONFIG_DEBUG_INFO_BTF, as Debian's; `dyntrace profile --wall` and `dyntrace "
-                 "stacks` need none"),
+                 "use a kernel with CONFIG_DEBUG_INFO_BTF, such as Debian's, or `dyntrace profile --wall`, which "
+                 "does not need it"),
     "unsure_script": (FAILED, "{script} can't be limited to one node: {why}",
                       "change the script; docs/perf.md lists the restrictions"),
     "symbols": (NOT_ALLOWED, "{script} looks up function names ({why}): for that, this version of bpftrace opens, as "
