@@ -134,7 +134,7 @@ has_cause(Name, Line, [Snapshot]) ->
     {0, Events} = test_shell:run("babeltrace2 '~ts'", [Snapshot]),
     ?assertMatch({match, _}, re:run(Events, Line), Name).
 
-%% Without JIT, the snapshot says why it has no stacks.
+%% The node does not run while its stacks are read.
 has_stacks(OsPid, Snapshot) ->
     {ok, Stacks} = file:read_file(filename:join(Snapshot, "stacks.txt")),
     Head = unicode:characters_to_binary(["stacks of ", full_name(), " (", OsPid, "): "]),

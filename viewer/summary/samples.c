@@ -7,15 +7,15 @@
 #include "summary/findings/limits.h"
 
 /* A suspended process still moves sent messages into its queue. That takes one or two reductions,
-   and another one per about 200 messages. Handling a message takes at least one each. A garbage
-   collection, when its heap is full of messages, takes one per ten words that it copies. */
+   and another one per about 200 messages. Handling a message takes at least one each. When these
+   messages fill the heap, a garbage collection takes one per ten words that it copies. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100, BYTES_PER_REDUCTION = 80 };
 
 /* A process that waits for a certain message uses at most as many for each other message, and for a
    request for its data. */
 enum { REDUCTIONS_TO_WAKE = 9 };
 
-/* Nothing that it sent since the last sample is recorded, although sends are. */
+/* Whether sends are recorded, but none by this process after its last sample. */
 static bool sent_nothing(const struct dt_actor *actor) {
     return actor->node && dt_is_recorded(actor->node->recorded, DT_RECORDED_SENDS) &&
            actor->activity->sent == actor->activity->sampled->sent;

@@ -1,4 +1,4 @@
-"""The text of a snapshot of stacks."""
+"""A snapshot of the stacks of a node, checked, and its text."""
 import itertools
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
