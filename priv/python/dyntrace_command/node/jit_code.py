@@ -78,13 +78,17 @@ class JitCode:
         self.read_modules()
 
     def read_modules(self) -> None:
-        """Reads the list, again if it changes meanwhile."""
+        """Reads the list, again if it changes meanwhile. If it always does, the longest that was read counts."""
+        longest: List[Module] = []
         for _ in range(ATTEMPTS):
-            self.modules, self.starts, self.ranges = [], [], {}
+            self.modules, self.starts = [], []
             before = self.memory.read(self.descriptor, DESCRIPTOR.size)
             is_whole = self.read_entries(DESCRIPTOR.unpack(before)[3])
             if is_whole and self.memory.read(self.descriptor, DESCRIPTOR.size) == before:
                 break
+            longest = max(longest, self.modules, key=len)
+        else:
+            self.modules, self.starts = longest, [one.start for one in longest]
         if not self.normal_exit or not self.modules:
             raise ValueError("the VM's list of its code can't be read")
 
