@@ -14,8 +14,7 @@
 
 -opaque sources() :: #sources{}.
 
-%% The modules of the sources; {dyntrace_sampler, Module} takes samples. They are loaded when the worker starts, because
-%% the code server is slow to reply on a busy node.
+%% The modules of the sources; {dyntrace_sampler, Module} takes samples.
 modules() ->
     #{allocators => {dyntrace_sampler, dyntrace_allocators},
       builtins => dyntrace_builtins,
@@ -42,18 +41,17 @@ switch_on(Name, Enabled, Config) ->
         Module -> Module:on(Enabled, Config)
     end.
 
-%% The modules that they call.
-used() ->
-    [dyntrace_initial_calls, dyntrace_labels, dyntrace_node_identities, dyntrace_port_asker, dyntrace_process_asker,
-     dyntrace_process_waits, dyntrace_registries, erpc, inet].
+%% All modules are loaded when the worker starts: the code server is slow to reply on a busy node, and does not reply at
+%% all while all dirty I/O schedulers are blocked. The last two are those of OTP that no system has loaded for certain.
+load() ->
+    {ok, Modules} = application:get_key(dyntrace, modules),
+    _ = [code:ensure_loaded(Module) || Module <- Modules ++ [erpc, inet]],
+    ok.
 
 %% Also removes what a killed worker has left.
 -spec new() -> sources().
 new() ->
-    Modules = lists:flatmap(fun({Sampler, Source}) -> [Sampler, Source];
-                               (Module) -> [Module]
-                            end, maps:values(modules())),
-    _ = [code:ensure_loaded(Module) || Module <- Modules ++ used()],
+    ok = load(),
     ok = dyntrace_log:remove_leftover(),
     #sources{}.
 

@@ -11,8 +11,8 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [documented, levels, totals, memory, schedulers, dirty_schedulers, open_files, blocked_files, cgroups, cpu_quota,
-     lttng, at_intervals, held_up, no_trace_events, without_memory, switched_on_and_off, killed,
+    [documented, levels, totals, memory, schedulers, dirty_schedulers, open_files, blocked_files, blocked_node,
+     cgroups, cpu_quota, lttng, at_intervals, held_up, no_trace_events, without_memory, switched_on_and_off, killed,
      others_measure_schedulers, large_values].
 
 %% -- Values --------------------------------------------------------------------------------
@@ -288,6 +288,34 @@ blocked_files(Config) ->
     test_node:stop(Node),
     ok = file:close(Opened),
     Config.
+
+%% All dirty I/O schedulers are blocked before a consumer attaches, so the node can't load code.
+blocked_node(Config) ->
+    Fifo = filename:join(?config(priv_dir, Config), "fifo_of_node"),
+    {0, _} = test_shell:run("mkfifo '~ts'", [Fifo]),
+    start([{sample_interval, 200}], Config),
+    Pids = call(Config, fun() -> [spawn(fun() -> file:open(Fifo, [read, raw]) end)
+                                  || _ <- lists:seq(0, erlang:system_info(dirty_io_schedulers))] end),
+    Waiting = fun() -> lists:last(erlang:statistics(run_queue_lengths_all)) end,
+    try
+        test_wait:until("a process waits for a dirty I/O scheduler", 1, fun() -> call(Config, Waiting) end),
+        Consumer = attach([vm_counter, process_sample], Config),
+        [test_bpftrace:await(Consumer, fun({vm_counter, #{name := Counter, value := 1000}}) -> Counter =:= Name;
+                                          (_) -> false
+                                       end)
+         || N <- lists:seq(1, length(Pids) - 1),
+            Name <- [<<"dirty_io_utilization_", (integer_to_binary(N))/binary>>]],
+        Texts = [test_cases:text(Pid) || Pid <- Pids],
+        {process_sample, _} =
+            test_bpftrace:await(Consumer, fun({process_sample, #{pid := Text}}) -> lists:member(Text, Texts);
+                                             (_) -> false
+                                          end),
+        _ = test_bpftrace:stop(Consumer)
+    after
+        {ok, Opened} = file:open(Fifo, [read, write, raw]),
+        ok = test_wait:until("all opens have returned", 0, fun() -> call(Config, Waiting) end),
+        ok = file:close(Opened)
+    end.
 
 %% A node that is started by a shell after a command.
 limited(Command, Args) ->
