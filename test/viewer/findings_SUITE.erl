@@ -551,6 +551,12 @@ stuck(Config) ->
     ?assertMatch([{medium, "<0.90.0> shop_db" ++ _}],
                  Found([[sample(N * ?S, ?A, 1 + N, 0, min(N, 1) * 9, "waiting", "prim_inet:recv0/3")
                          || N <- lists:seq(0, 3)] | waits(?A, {"socket", "", 0})])),
+    %% `sys:suspend' has suspended it: each message wakes it, and it collects garbage twice.
+    ?assertMatch([{medium, "<0.90.0> shop_db made no progress for 3.00 s in sys:suspend_loop/6, with 41 messages in "
+                           "its queue; 1 caller waits"}],
+                 Found([[[sample(N * ?S, ?A, 11 + 10 * N, 8000, min(N, 1) * 90 + N rem 2 * 100, "waiting",
+                                 "sys:suspend_loop/6"), [collection(N * ?S + 20, ?A, 9, 800) || N rem 2 =:= 0]]
+                         || N <- lists:seq(0, 3)] | waits(?A, {"", "", 1})])),
     %% It tries to get the lock now and then; its holder works.
     ?assertEqual([{high, "<0.90.0> shop_db holds a lock of `global`: others have waited for it for 3.00 s; behind it "
                          "wait <0.91.0> shop_front; 2 callers wait"}],
@@ -576,6 +582,10 @@ not_stuck(Config) ->
              %% It takes messages, as fast as they come, and sends requests.
              [[sample(N * ?S, ?A, 1 + 20 * N, 0, 150, "waiting", "gen:do_call/4"), send(N * ?S + 1, ?A, ?B, "m")]
               || N <- lists:seq(0, 4)] ++ waits(?A, {"call", ?B, 5}),
+             %% It handles each tenth message without a reply, and collects garbage rarely.
+             [[sample(N * ?S, ?A, 11 + 10 * N, 8000, min(N, 1) * 190, "waiting", "gen:do_call/4"),
+               [collection(N * ?S + 20, ?A, 9, 800) || N =:= 1]] || N <- lists:seq(0, 4)]
+             ++ waits(?A, {"call", ?B, 5}),
              %% Its queue gets shorter.
              stopped(?A, "gen:do_call/4", [9, 7, 5, 3], {"call", ?B, 3}),
              %% It is idle, and has got its first message just now.

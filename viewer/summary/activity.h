@@ -16,7 +16,7 @@ struct dt_sampled {
     int64_t still_since; /* begin of the time without progress, in which it was always or never
                             suspended, and always or never had messages; DT_NO_VALUE: none */
     uint64_t still_first_queue; /* messages at `still_since` */
-    uint64_t sent;              /* dt_activity.sent at the last sample */
+    uint64_t sent, collections; /* of dt_activity, at the last sample */
     int64_t longest_still;      /* ns, with messages or suspended */
     uint64_t still_queue;       /* messages at the end of `longest_still` */
     bool was_suspended;         /* at the end of `longest_still` */

@@ -12,8 +12,8 @@
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100, BYTES_PER_REDUCTION = 80 };
 
 /* A process that waits for a certain message uses at most as many for each other message, and for a
-   request for its data. */
-enum { REDUCTIONS_TO_WAKE = 9 };
+   request for its data. Between reading its reductions and its queue, a message may come. */
+enum { REDUCTIONS_TO_WAKE = 9, MESSAGES_BETWEEN = 1 };
 
 /* Whether sends are recorded, but none by this process after its last sample. */
 static bool sent_nothing(const struct dt_actor *actor) {
@@ -34,8 +34,14 @@ static bool is_suspended(const struct dt_actor *actor, const struct dt_process_s
    they come, uses as many reductions, but sends requests or replies. */
 static bool is_only_woken(const struct dt_actor *actor, const struct dt_process_sample *sample,
                           uint64_t queue_before) {
-    return sent_nothing(actor) && strcmp(actor->activity->sampled->last_in, sample->entry) == 0 &&
-           (sample->reductions - 1) / REDUCTIONS_TO_WAKE <= sample->queue - queue_before;
+    const struct dt_sampled *of = actor->activity->sampled;
+    uint64_t more = sample->queue - queue_before;
+    uint64_t most = (1 + more + (more ? MESSAGES_BETWEEN : 0)) * REDUCTIONS_TO_WAKE;
+
+    if (actor->activity->collections > of->collections)
+        most += sample->memory / BYTES_PER_REDUCTION;
+    return sent_nothing(actor) && strcmp(of->last_in, sample->entry) == 0 &&
+           sample->reductions <= most;
 }
 
 /* It tries again and again to get a lock. */
@@ -164,6 +170,7 @@ void dt_summary_sample(void *data, struct dt_process *process,
     of->max_queue = MAX(of->max_queue, sample->queue);
     of->max_memory = MAX(of->max_memory, sample->memory);
     of->sent = actor->activity->sent;
+    of->collections = actor->activity->collections;
     dt_set(&of->last_in, sample->entry);
     of->reductions += MIN(sample->reductions, UINT64_MAX - of->reductions);
     /* A process that has not answered is sampled without its function and most of its memory. */
