@@ -7,7 +7,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, one_process, not_found].
+    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process,
+     not_found].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -130,15 +131,32 @@ reloading(_) ->
 running(_) ->
     Node = started(["+S", "1"]),
     _ = test_node:call(Node, fun() -> test_stuck_system:spin(), ok end),
-    %% Between two of its turns, the scheduler has no process.
+    spins(Node),
+    test_node:stop(Node).
+
+%% Between two turns of the process, the scheduler has none.
+spins(Node) ->
     Wanted = ["^scheduler 1, run queue \\d+: <[0-9.]+> stuck_spin, on a CPU, last saved stack$",
               "^dyntrace: \\d process(es)? (was|were) running: a running process has the stack that it saved last$"],
     test_wait:until(running, [match, match],
                     fun() ->
                             {0, Output} = test_command:run(["stacks", test_node:os_pid(Node)]),
                             [re:run(Output, Pattern, [multiline, {capture, none}]) || Pattern <- Wanted]
-                    end),
-    test_node:stop(Node).
+                    end).
+
+%% A process with a higher priority takes the only scheduler, so nothing is traced: the report says why.
+held_up(_) ->
+    Node = started(["+S", "1"]),
+    {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(dyntrace) end),
+    _ = test_node:call(Node, fun() -> test_stuck_system:spin_first(), ok end),
+    OsPid = test_node:os_pid(Node),
+    spins(Node),
+    {5, Output} = test_command:run(["report", OsPid, "--seconds", "6"]),
+    printed("^dyntrace: nothing was traced within \\d+ s: \\d+ process(es)? of .* \\(" ++ OsPid ++ "\\) could run but "
+            "got no scheduler; running: <[0-9.]+> stuck_spin$", Output),
+    printed("^  next: `dyntrace stacks " ++ OsPid ++ "` shows more", Output),
+    {0, _} = test_shell:run("kill -9 ~s", [OsPid]),
+    ended(Node).
 
 %% By its pid, its name, and with its whole stack.
 one_process(_) ->

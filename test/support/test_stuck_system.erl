@@ -2,7 +2,7 @@
 -module(test_stuck_system).
 -behaviour(gen_server).
 
--export([fifo/2, nif/2, deadlock/0, suspended/0, reloading/0, spin/0]).
+-export([fifo/2, nif/2, deadlock/0, suspended/0, reloading/0, spin/0, spin_first/0]).
 -export([init/1, handle_call/3, handle_cast/2]).
 %% Called with a module prefix, so that each frame is known.
 -export([opened/1, stuck/1, queued/0]).
@@ -62,5 +62,9 @@ loads() ->
 %% A process that runs Erlang code.
 spin() ->
     spawn(fun() -> true = register(stuck_spin, self()), spins(0) end).
+
+%% The same, which soon takes one scheduler from all other processes.
+spin_first() ->
+    spawn_opt(fun() -> true = register(stuck_spin, self()), receive after 500 -> spins(0) end end, [{priority, max}]).
 
 spins(N) -> spins(N bxor 1).

@@ -154,11 +154,6 @@ class Node:
         return {}
 
 
-def untraced(node: Node, seconds: object) -> Failure:
-    """Returns the failure of a node from which no event has arrived."""
-    return starved(node) or Failure("not_started", seconds=seconds)
-
-
 def starved(node: Node) -> Optional[Failure]:
     """Returns the failure of a node that can't open any more files; None if it can, or if that is unknown."""
     with contextlib.suppress(OSError, ValueError):

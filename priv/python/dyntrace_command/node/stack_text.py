@@ -1,4 +1,5 @@
 """A snapshot of the stacks of a node, checked, and its text."""
+import contextlib
 import itertools
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -6,11 +7,12 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.terminal import clean, plural
 from dyntrace_command.host.sandbox import NO_ANSWER
-from dyntrace_command.node.node import Node, check_readable
+from dyntrace_command.node.node import Node, check_readable, starved
 from dyntrace_command.node.stack_snapshot import read_snapshot
+from dyntrace_command.node.vm_structures import KINDS
 
-# Groups of stacks that are printed, and frames of each if all processes are.
-GROUPS, FRAMES = 40, 30
+# Groups of stacks that are printed, and frames of each if all processes are; schedulers that a failure names.
+GROUPS, FRAMES, NAMED = 40, 30, 2
 
 Frame = Tuple[str, str, int, int]
 
@@ -62,6 +64,35 @@ def notes(found: Dict[str, Any]) -> Iterator[str]:
         yield f"{found['unread']} processes could not be read"
 
 
+def untraced(node: Node, seconds: object) -> Failure:
+    """Returns the failure of a node from which no event has arrived."""
+    return starved(node) or held_up(node, seconds) or Failure("not_started", seconds=seconds)
+
+
+def held_up(node: Node, seconds: object) -> Optional[Failure]:
+    """Returns the failure of a node whose schedulers run other processes than dyntrace's, while processes wait; None if
+    no process waits, or if that is unknown."""
+    with contextlib.suppress(Failure):
+        busy = [one for one in stacks_of(node)["schedulers"]
+                if one["kind"] == KINDS[0] and one["process"] and one["queue"] > 0]
+        if busy:
+            waiting = sum(one["queue"] for one in busy)
+            runs = ", ".join(f"{clean(str(one['process']))}{name_of(one)}{call_of(one)}" for one in busy[:NAMED])
+            return Failure("held_up", seconds=seconds, node=node.show(), pid=node.pid, runs=runs,
+                           waiting="1 process" if waiting == 1 else f"{waiting} processes")
+    return None
+
+
+def name_of(scheduler: Dict[str, Any]) -> str:
+    """Returns the registered name of the process that a scheduler runs, after a space; empty if it has none."""
+    return f" {clean(str(scheduler['name']))}" if scheduler.get("name") else ""
+
+
+def call_of(scheduler: Dict[str, Any]) -> str:
+    """Returns the call in which a scheduler stays; empty if it does not."""
+    return f" in {scheduler['frames'][0][0]}" if scheduler["stays"] and scheduler["frames"] else ""
+
+
 def shown(found: Dict[str, Any], node: Node, process: str) -> Iterator[str]:
     """Yields the lines of the output."""
     if not process:
@@ -110,9 +141,8 @@ def work(scheduler: Dict[str, Any]) -> str:
     thread = "on a CPU" if scheduler["state"] == "R" else f"waits in the kernel ({where})"
     if not scheduler["process"]:
         return f"no process, {thread}"
-    name = f" {clean(str(scheduler['name']))}" if scheduler.get("name") else ""
     long = f"in the same call for at least {scheduler['seconds']:.2f} s" if scheduler["stays"] else "last saved stack"
-    return f"{clean(str(scheduler['process']))}{name}, {thread}, {long}"
+    return f"{clean(str(scheduler['process']))}{name_of(scheduler)}, {thread}, {long}"
 
 
 def head(group: Dict[str, Any]) -> str:

@@ -20,7 +20,8 @@ from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.execution import Program, run
 from dyntrace_command.host.files import MB, NEEDED_AT_START, RESERVE, check_room, has_room, own_folder
 from dyntrace_command.host.trees import folder_size, remove_tree, tree
-from dyntrace_command.node.node import Node, status_now, untraced
+from dyntrace_command.node.node import Node, status_now
+from dyntrace_command.node.stack_text import untraced
 from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.mirror import Mirror, mirrored
 from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, lost_text
@@ -90,7 +91,7 @@ class Watch:
         self.session, self.interrupted, self.quiet = session, interrupted, quiet
         self.progress = Progress(quiet)
         self.began = self.stopped = time.monotonic()
-        self.has_come = False
+        self.has_come = self.is_held_up = False
         # When the requested snapshot is written, in monotonic time.
         self.due: Optional[float] = None
         self.ends: List[End] = []
@@ -182,8 +183,7 @@ class Watch:
                 check_room(folder, RESERVE, "; the recording ends here and is complete until now")
             self.has_come = self.has_come or lasts > PATIENCE and has_events(folder)
             if lasts > PATIENCE and not self.has_come:
-                session.stop()
-                raise self.not_started(folder)
+                self.check_started(folder)
         self.progress.show("  ".join(parts))
 
     def is_late(self) -> bool:
@@ -210,15 +210,28 @@ class Watch:
                 # There may be a recording, but its user has changed the folder so that it can't be read.
                 remarks, may_have = [f"dyntrace: the events are not counted: {failure.cause}"], True
         if not events and (events == 0 or not may_have):
-            raise self.not_started(folder, lasts)
+            remove_tree(folder)
+            raise self.untraced(lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), total,
                         remarks + (found.said if found else []) + withheld, found.findings if found else "",
                         ended(self.ends))
 
-    def not_started(self, folder: str, lasts: Optional[float] = None) -> Failure:
-        """Removes the folder, and returns the failure of a recording without events."""
-        remove_tree(folder)
-        return untraced(self.session.nodes[0], f"{self.lasts() if lasts is None else lasts:.0f}")
+    def check_started(self, folder: str) -> None:
+        """Ends a recording without events, unless the node has had no scheduler for dyntrace until now."""
+        if self.is_held_up:
+            return
+        failure = self.untraced(self.lasts())
+        if failure.key != "held_up":
+            self.session.stop()
+            remove_tree(folder)
+            raise failure
+        self.is_held_up = True
+        self.progress.end()
+        say(f"dyntrace: {failure.cause}")
+
+    def untraced(self, lasts: float) -> Failure:
+        """Returns the failure of a recording without events."""
+        return untraced(self.session.nodes[0], f"{lasts:.0f}")
 
 
 # -- A folder of LTTng -------------------------------------------------------------------------------------------------
