@@ -5,7 +5,8 @@ from typing import Any, Dict, Iterator, List
 from unittest import mock
 
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.node.stack_text import checked, notes, shown
+from dyntrace_command.node import stack_text
+from dyntrace_command.node.stack_text import GROUPS, checked, notes, shown, untraced
 
 NODE: Any = mock.Mock(**{"show.return_value": "shop@host (7)"})
 SNAPSHOT: Dict[str, Any] = {
@@ -44,6 +45,38 @@ class Stacks(unittest.TestCase):
             "1 process was running: a running process has the stack that it saved last"],
             printed(copy.deepcopy(SNAPSHOT)))
 
+    def test_groups(self) -> None:
+        """A terminal gets the first groups, a file all that were read."""
+        found = copy.deepcopy(SNAPSHOT)
+        found["groups"] = [{**SNAPSHOT["groups"][0], "names": [f"cart_{n}"]} for n in range(GROUPS + 2)]
+        found["more_groups"] = 5
+        whole = checked(found, NODE)
+        heads = [line for line in shown(whole, NODE) if line.startswith("2 waiting")]
+        self.assertEqual((GROUPS, True), (len(heads), heads[-1].endswith(f"cart_{GROUPS - 1}, <0.92.0>")))
+        self.assertEqual("7 more groups; --json lists the largest", list(shown(whole, NODE))[-1])
+        lines = list(shown(whole, NODE, is_file=True))
+        self.assertIn(f"2 waiting, 3 messages queued, at most 3 each: cart_{GROUPS + 1}, <0.92.0>", lines)
+        self.assertEqual("5 more groups", lines[-1])
+
+    def test_untraced(self) -> None:
+        """A node without events: its schedulers are busy while processes wait, or nothing is known."""
+        def failure(found: Any) -> str:
+            with mock.patch.multiple(stack_text, starved=lambda _: None,
+                                     stacks_of=lambda _: checked(copy.deepcopy(found), NODE)):
+                return untraced(NODE, 6).text
+        self.assertIn("nothing was traced within 6 s: 6 processes of shop@host (7) could run but got no scheduler; "
+                      "running: <0.90.0> till in shop:pay/1\n", failure(SNAPSHOT))
+        scheduler = SNAPSHOT["schedulers"][0]
+        hostile = {**scheduler, "stays": False, "queue": 1, "name": "\x1b[2J", "process": "\x1b[3J"}
+        text = failure({**SNAPSHOT, "schedulers": [hostile]})
+        self.assertIn("1 process of shop@host (7)", text)
+        self.assertNotIn("\x1b", text)
+        changes: List[Dict[str, Any]] = [{"queue": 0}, {"process": None}, {"kind": "dirty I/O scheduler"}]
+        for change in changes:
+            self.assertIn("the application dyntrace has not started",
+                          failure({**SNAPSHOT, "schedulers": [{**scheduler, **change}]}))
+        self.assertIn("the application dyntrace has not started", failure({}))
+
     def test_hostile_reader(self) -> None:
         """Whatever the child sends in place of a value, what is printed has no escapes."""
         for value in ("\x1b[2J", ["\x1b[2J"], [["\x1b[2J", "\x1b[2J", 1]], float("inf"), {}):
@@ -56,3 +89,12 @@ class Stacks(unittest.TestCase):
                     except (Failure, TypeError):
                         continue
                     self.assertNotIn("\x1b", text, key)
+
+    def test_missing_values(self) -> None:
+        """The child may leave out any value; only the name of a process is optional."""
+        for number, part in enumerate(parts(SNAPSHOT)):
+            for key in set(part) - {"name", "thread"}:
+                found = copy.deepcopy(SNAPSHOT)
+                del list(parts(found))[number][key]
+                with self.assertRaisesRegex(Failure, "no_stacks", msg=key):
+                    printed(found)

@@ -35,10 +35,12 @@ def checked(found: Any, node: Node) -> Dict[str, Any]:
         check_numbers(found, "processes", "running", "inconsistent", "unread", "more_groups")
         found["schedulers"], found["groups"] = list(found["schedulers"]), list(found["groups"])
         for one in found["schedulers"]:
+            check_present(one, "kind", "process", "state", "waits_in")
             check_numbers(one, "number", "queue")
             if one["stays"]:
                 one["seconds"] = float(one["seconds"])
         for one in found["groups"]:
+            check_present(one, "status", "consistent")
             check_numbers(one, "count", "queue", "longest")
             one["names"], one["pids"] = list(one["names"]), list(one["pids"])
         for one in [*found["schedulers"], *found["groups"]]:
@@ -46,6 +48,13 @@ def checked(found: Any, node: Node) -> Dict[str, Any]:
         return dict(found)
     except (KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
         raise Failure("no_stacks", node=node.show(), why=NO_ANSWER) from None
+
+
+def check_present(of: Dict[str, Any], *keys: str) -> None:
+    """Raises KeyError if one of these values is missing."""
+    missing = set(keys) - set(of)
+    if missing:
+        raise KeyError(*missing)
 
 
 def check_numbers(of: Dict[str, Any], *keys: str) -> None:
@@ -93,12 +102,12 @@ def call_of(scheduler: Dict[str, Any]) -> str:
     return f" in {scheduler['frames'][0][0]}" if scheduler["stays"] and scheduler["frames"] else ""
 
 
-def shown(found: Dict[str, Any], node: Node, process: str) -> Iterator[str]:
-    """Yields the lines of the output."""
+def shown(found: Dict[str, Any], node: Node, process: str = "", is_file: bool = False) -> Iterator[str]:
+    """Yields the lines of the output. A file has all groups, and no hints for a terminal."""
     if not process:
         yield f"stacks of {node.show()}: {found['processes']} processes"
         yield from of_schedulers(found["schedulers"])
-    groups = found["groups"] if process else found["groups"][:GROUPS]
+    groups = found["groups"][:None if process or is_file else GROUPS]
     for group in groups:
         yield ""
         yield head(group)
@@ -106,7 +115,8 @@ def shown(found: Dict[str, Any], node: Node, process: str) -> Iterator[str]:
     more = len(found["groups"]) - len(groups) + found["more_groups"]
     if more:
         yield ""
-        yield f"{plural(more, 'more group')}; --json lists {'the largest' if found['more_groups'] else 'all'}"
+        hint = f"; --json lists {'the largest' if found['more_groups'] else 'all'}"
+        yield plural(more, "more group") + ("" if is_file else hint)
 
 
 def of_schedulers(schedulers: Sequence[Dict[str, Any]]) -> Iterator[str]:

@@ -319,7 +319,7 @@ def stacks_text(node: Node) -> str:
         found = stacks_of(node)
     except Failure as failure:
         return f"{failure.text}\n"
-    return "\n".join([*shown(found, node, ""), "", *notes(found), ""])
+    return "\n".join([*shown(found, node, is_file=True), "", *notes(found), ""])
 
 
 def announce(text: str) -> None:
