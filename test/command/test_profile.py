@@ -353,6 +353,20 @@ class Shown(unittest.TestCase):
             waiting = sample_all(node, 9)
         self.assertEqual((1, 3), (waiting.snapshots, waiting.unread))
 
+    def test_compared_page(self) -> None:
+        """An older profile of half as many samples: its pids differ, one function is new, one is gone."""
+        old = collections.Counter({("<0.7.0> shop", "a:b/1"): 2, ("<0.8.0> shop", "a:gone/0"): 1, ("<0.9.0>",): 1})
+        now = collections.Counter({Path("<0.70.0> shop", "", ("a:b/1 (last saved)", "a:new/0")): 6,
+                                   Path("<0.71.0>", "", ()): 2})
+        text = page(now, Taken("t", 1, 8, old=old))
+        flame = json.JSONDecoder().raw_decode(text, text.index('{"title"'))[0]["flame"]
+
+        def shown(node: Any) -> Any:
+            return (node["name"], node["value"] // 10 ** 9, node["was"] // 10 ** 9, list(map(shown, node["children"])))
+        self.assertEqual(("", 8, 8, [
+            ("processes without a name", 2, 2, []),
+            ("shop", 6, 6, [("a:b/1", 6, 4, [("a:new/0", 6, 0, [])])])]), shown(flame))
+
     def test_page(self) -> None:
         """The data does not end the page's script."""
         root = tree([(["a", "b"], 2), (["a"], 1)], TAKEN)

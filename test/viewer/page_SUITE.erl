@@ -13,7 +13,8 @@ suite() ->
 
 all() ->
     [template, empty, numbers, nodes, limits, fair, bars, folds, folds_ports, unfolds, unfolds_few, counters,
-     few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, hostile, smooth, themes].
+     few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, profile, hostile, smooth,
+     themes].
 
 init_per_suite(Config) ->
     test_page:with_browser(test_require:tool(test_page:missing(), Config)).
@@ -427,6 +428,23 @@ flame(Config) ->
     #{<<"whole">> := [[<<"all: 5.00", _/binary>>, Width], [Shown, _] | _], <<"focused">> := Focused,
       <<"zoomed">> := [_, [Zoomed, Width] | _]} = made_up(flame, Config),
     ?assertEqual([Shown, Shown], [Focused, Zoomed]).
+
+%% The processes of one kind are one, or single ones. Frames have the tone of their change. A function that calls itself
+%% counts once in its total time.
+profile(Config) ->
+    #{<<"merged">> := [[All, Pale], [Workers, Pale], [Outer, Pale], [Inner, Red], [Shop, Pale]], <<"single">> := Single,
+      <<"found">> := Found, <<"rows">> := Rows} = made_up(profile, Config),
+    [?assertMatch({match, _}, re:run(Said, Pattern, [unicode]), {Said, Pattern})
+     || {Said, Pattern} <- [{All, "^all: 10\\.0.s, 100.%; own 0; 0\\.0 points$"},
+                            {Workers, "^work:init/1 \\(3 processes\\): 6\\.00.s, 60.%; own 0; 0\\.0 points$"},
+                            {Outer, "^work:loop/1: 6\\.00.s, 60.%; own 3\\.00.s; 0\\.0 points$"},
+                            {Inner, "^work:loop/1: 3\\.00.s, 30.%; own 3\\.00.s; \\+30\\.0 points$"},
+                            {Shop, "^<0.9.0> shop: 4\\.00.s, 40.%; own 4\\.00.s; 0\\.0 points$"},
+                            {Found, "^6 frames match, 60.% of the time$"}]],
+    ?assertNotEqual(Red, Pale),
+    ?assertEqual(11, length(Single)),
+    ?assertMatch([[<<"work:loop/1">>, <<"6.00", _/binary>>, <<"6.00", _/binary>>, <<"0.0">>],
+                  [<<"<0.9.0> shop">>, <<"4.00", _/binary>>, <<"4.00", _/binary>>, <<"0.0">>]], Rows).
 
 %% Every text of the recording is a script, or 10 kB long, or changes the text direction.
 hostile(Config) ->

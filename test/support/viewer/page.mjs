@@ -269,6 +269,38 @@ const checks = {
         });
     },
 
+    // A profile of three workers and a shop, compared with an older one.
+    async profile(template, folder) {
+        const node = (name, own, was, ...children) => ({
+            name,
+            value: children.reduce((sum, child) => sum + child.value, own * 1e9),
+            own: own * 1e9,
+            was: was * 1e9,
+            children,
+        });
+        const worker = (n) =>
+            node(`<0.${n}.0> work:init/1`, 0, 2, node("work:loop/1", 1, 2, node("work:loop/1", 1, 0)));
+        const flame = node("", 0, 10, node("<0.9.0> shop", 4, 4), worker(1), worker(2), worker(3));
+        const file = join(folder, `page-${check}.html`);
+        const profile = { hertz: 99, seconds: 10, samples: 990, cpus: "1.00" };
+        writeFileSync(file, fill(readFileSync(template, "utf8"), { title: "profile", flame, profile }));
+        return on(file, {}, async (page) => {
+            const frames = () =>
+                page.$$eval(".flame button", (all) =>
+                    all.map((one) => [one.getAttribute("aria-label"), one.style.background.replace(/ /g, "")]),
+                );
+            const merged = await frames();
+            await page.click("text=Single processes");
+            const single = await frames();
+            await page.fill("#calls .controls input", "loop");
+            const found = await page.textContent("#calls .controls .range");
+            const rows = await page.$$eval("#table-functions tbody tr", (all) =>
+                all.map((row) => [...row.cells].map((cell) => cell.textContent)),
+            );
+            return { merged, single: single.map(([said]) => said), found, rows };
+        });
+    },
+
     // Every text of the recording is hostile.
     async hostile(template, folder) {
         const hostile =

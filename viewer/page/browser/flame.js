@@ -2,6 +2,7 @@
 
 import { cut, h, plain } from "./dom.js";
 import { duration, percent } from "./format.js";
+import { merged, timeIn } from "./profile_tree.js";
 
 const ROW = 22,
     NARROWEST = 0.0008,
@@ -14,10 +15,35 @@ function tone(name) {
     return `hsl(${28 + (hash % 24)} ${68 + ((hash >> 8) % 18)}% ${66 + ((hash >> 16) % 12)}%)`;
 }
 
+// The change of a frame's share of all time, in percentage points; null if the profile is not compared.
+function change(node, root) {
+    return node.was === undefined || !root.value ? null : ((node.value - node.was) / root.value) * 100;
+}
+
+export function points(value) {
+    // Without the sign of -0.
+    const shown = Math.round(value * 10) / 10 || 0;
+    return (shown > 0 ? "+" : "") + shown.toFixed(1);
+}
+
+// Red if the share has grown, blue if it has shrunk; full tones from 10 points on.
+function toneOfChange(value) {
+    const strength = Math.min(1, Math.abs(value) / 10);
+    return `hsl(${value > 0 ? 8 : 212} ${Math.round(80 * strength)}% ${Math.round(90 - 24 * strength)}%)`;
+}
+
 export class Flame {
     constructor(root) {
-        this.root = this.at = root;
+        this.single = root;
+        this.merged = merged(root);
+        const isMerged = this.merged.children.length < (root.children ?? []).length;
+        this.root = this.at = this.merged;
         this.words = "";
+        this.singly = h(
+            "button",
+            { type: "button", "aria-pressed": "false", click: () => this.switch() },
+            "Single processes",
+        );
         this.graph = h("div", {
             class: "flame",
             role: "tree",
@@ -41,6 +67,7 @@ export class Flame {
                     },
                 }),
                 this.reset,
+                isMerged && this.singly,
                 this.found,
             ),
             this.graph,
@@ -48,9 +75,20 @@ export class Flame {
                 "p",
                 { class: "note" },
                 "Width: time in the function and the functions that it called. Click a frame or press Enter to make " +
-                    "it as wide as the graph; the arrow keys move between frames.",
+                    "it as wide as the graph; the arrow keys move between frames." +
+                    (root.was === undefined
+                        ? ""
+                        : " Red frames have a larger share of all time than in the older profile, blue ones a smaller."),
             ),
         );
+        this.draw();
+    }
+
+    // Between processes that are merged by their kind, and single ones.
+    switch() {
+        const isSingle = this.root === this.merged;
+        this.singly.setAttribute("aria-pressed", String(isSingle));
+        this.root = this.at = isSingle ? this.single : this.merged;
         this.draw();
     }
 
@@ -89,7 +127,10 @@ export class Flame {
         this.graph.style.height = (deepest + 1) * ROW + 2 + "px";
         if (frames[0]) frames[0].tabIndex = 0;
         this.reset.disabled = this.at === this.root;
-        this.found.textContent = this.words ? `${matched} frames match` : "";
+        const matches = (name) => name.toLowerCase().includes(this.words);
+        this.found.textContent = this.words
+            ? `${matched} frames match, ${percent(timeIn(this.at, matches), this.at.value)} of the time`
+            : "";
     }
 
     pathTo(node) {
@@ -107,7 +148,10 @@ export class Flame {
     frame(node, left, width, depth, hit, outside) {
         const name = node.name || "all";
         const share = percent(node.value, this.root.value);
-        const said = `${plain(name)}: ${duration(node.value)}, ${share}; own ${duration(node.own)}`;
+        const grown = change(node, this.root);
+        const said =
+            `${plain(name)}: ${duration(node.value)}, ${share}; own ${duration(node.own)}` +
+            (grown === null ? "" : `; ${points(grown)} points`);
         const button = h(
             "button",
             {
@@ -128,7 +172,7 @@ export class Flame {
         button.style.left = left * 100 + "%";
         button.style.width = `max(1px, calc(${width * 100}% - 1px))`;
         button.style.top = depth * ROW + 1 + "px";
-        button.style.background = tone(name);
+        button.style.background = grown === null ? tone(name) : toneOfChange(grown);
         return button;
     }
 

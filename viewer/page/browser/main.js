@@ -3,6 +3,7 @@
 import { load } from "./data.js";
 import { cut, h } from "./dom.js";
 import { Flame } from "./flame.js";
+import { functionTable } from "./function_table.js";
 import { Load } from "./load.js";
 import { findings, lacks, masthead } from "./overview.js";
 import { reportTables } from "./report.js";
@@ -75,6 +76,7 @@ section(
     data.profile?.snapshots ? "Processes" : data.profile ? "CPU" : "Calls",
     null,
     flame?.children?.length > 0 && [h("h3", "Flame graph"), new Flame(flame).element],
+    data.profile && flame?.children?.length > 0 && functionTable(flame).element,
     table("calls"),
     table("spans"),
 );

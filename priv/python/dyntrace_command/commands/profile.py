@@ -55,7 +55,8 @@ def profile(options: argparse.Namespace) -> None:
     if not found:
         who = f"process {options.process} of {node.show()}" if options.process else node.show()
         raise Failure("no_samples", who=who, seconds=seconds)
-    taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds)
+    taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds,
+                  old=old)
     if output:
         write_file(output, WRITERS[kind](found, taken))
         print(output)

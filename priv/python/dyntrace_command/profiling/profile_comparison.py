@@ -6,8 +6,8 @@ from typing import Counter, Dict, List, NamedTuple, Tuple
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.files import read_regular
-from dyntrace_command.profiling.profile_files import frame, stacks
-from dyntrace_command.profiling.sample_paths import LEFT_OUT, SAVED, Path
+from dyntrace_command.profiling.profile_files import exact, frame, stacks
+from dyntrace_command.profiling.sample_paths import LEFT_OUT, Path
 
 # Bytes of a file with folded stacks; rows of the table; the change in points that is listed, in percent of all samples.
 FILE_MOST, ROWS, LEAST = 64 << 20, 20, 0.5
@@ -52,7 +52,7 @@ def shares(sampled: "Counter[Tuple[str, ...]]") -> Shares:
     own: Counter[str] = collections.Counter()
     total: Counter[str] = collections.Counter()
     for (root, *frames), count in sampled.items():
-        names = [name[:-len(SAVED)] if name.endswith(SAVED) else name for name in frames] or [root]
+        names = [exact(name) for name in frames] or [root]
         own[names[-1]] += count
         for name in set(names) - {LEFT_OUT}:
             total[name] += count

@@ -1,12 +1,14 @@
 """A profile as a file: folded stacks, profiles for speedscope and pprof, a page with a flame graph, a trace for
 Perfetto."""
+import collections
 import json
-from typing import Any, Callable, Counter, Dict, List, NamedTuple, Sequence, Tuple, Union
+import re
+from typing import Any, Callable, Counter, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from dyntrace_command.host.tools import own_data
 from dyntrace_command.profiling.perfetto_trace import NS, callstacks
 from dyntrace_command.profiling.pprof import pprof
-from dyntrace_command.profiling.sample_paths import Located, Path, by_function
+from dyntrace_command.profiling.sample_paths import SAVED, Located, Path, by_function
 
 # The only format that uses the time of each sample.
 TIMED = ".pftrace"
@@ -15,12 +17,18 @@ TIMED = ".pftrace"
 PLACE = "@DATA@"
 
 
+# The pid of a process, before its name.
+PID = re.compile(r"^<[\d.]+> ?")
+
+
 class Taken(NamedTuple):
-    """How a profile was taken. `snapshots` is their number if all processes were sampled, not the threads on CPUs."""
+    """How a profile was taken. `snapshots` is their number if all processes were sampled, not the threads on CPUs;
+    `old` are the stacks of a profile to which a page compares it."""
     title: str
     hertz: float
     seconds: int
     snapshots: int = 0
+    old: Optional["Counter[Tuple[str, ...]]"] = None
 
     def ns(self, count: int) -> int:
         """Returns the time that this number of samples represents."""
@@ -63,7 +71,8 @@ def page(paths: "Counter[Path]", taken: Taken) -> str:
     with open(own_data("babeltrace2", "page.html"), encoding="utf-8") as file:
         begin, _, end = file.read().partition(PLACE)
     total = sum(paths.values())
-    data = {"title": taken.title, "flame": tree(stacks(paths), taken),
+    flame = compared(paths, taken, taken.old) if taken.old else tree(stacks(paths), taken)
+    data = {"title": taken.title, "flame": flame,
             "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
     if taken.snapshots:
         data["profile"] = {"snapshots": taken.snapshots, "seconds": taken.seconds,
@@ -74,15 +83,50 @@ def page(paths: "Counter[Path]", taken: Taken) -> str:
 
 def tree(found: Sequence[Tuple[List[str], int]], taken: Taken) -> Dict[str, Any]:
     """Returns the stacks as the page reads them: {name, value, own, children}, in ns."""
-    root: Dict[str, Any] = {"name": "", "value": 0, "own": 0, "children": {}}
+    return listed(grown(found, taken))
+
+
+def grown(found: Iterable[Tuple[Sequence[str], int]], taken: Taken, **more: int) -> Dict[str, Any]:
+    """Returns the same with the children by their names. Each node also has the values `more`."""
+    root: Dict[str, Any] = {"name": "", "value": 0, "own": 0, **more, "children": {}}
     for stack, count in found:
         at, ns = root, taken.ns(count)
         at["value"] += ns
         for name in stack:
-            at = at["children"].setdefault(name, {"name": name, "value": 0, "own": 0, "children": {}})
+            at = at["children"].setdefault(name, {"name": name, "value": 0, "own": 0, **more, "children": {}})
             at["value"] += ns
         at["own"] += ns
+    return root
+
+
+def compared(paths: "Counter[Path]", taken: Taken, old: "Counter[Tuple[str, ...]]") -> Dict[str, Any]:
+    """Returns the stacks with `was` in each node, its `value` in the older profile if that had as many samples. Pids
+    differ between profiles, so processes of one kind are one."""
+    now = comparable((tuple(map(frame, stack)), count) for stack, count in stacks(paths))
+    root = grown(sorted(now.items()), taken, was=0)
+    scale = sum(now.values()) / sum(old.values())
+    for stack, count in comparable(old.items()).items():
+        at, ns = root, round(taken.ns(count) * scale)
+        at["was"] += ns
+        for name in stack:
+            if name not in at["children"]:
+                break
+            at = at["children"][name]
+            at["was"] += ns
     return listed(root)
+
+
+def comparable(found: Iterable[Tuple[Tuple[str, ...], int]]) -> "Counter[Tuple[str, ...]]":
+    """Returns stacks without what differs between profiles of the same work."""
+    of: Counter[Tuple[str, ...]] = collections.Counter()
+    for (root, *frames), count in found:
+        of[(PID.sub("", root) or "processes without a name", *map(exact, frames))] += count
+    return of
+
+
+def exact(name: str) -> str:
+    """Returns the name of a frame without the remark that its stack may be an earlier one."""
+    return name[:-len(SAVED)] if name.endswith(SAVED) else name
 
 
 def listed(root: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,0 +1,37 @@
+// The functions of a profile by their own time, and by the time with what they call.
+
+import { cut, h } from "./dom.js";
+import { points } from "./flame.js";
+import { duration, percent } from "./format.js";
+import { functions } from "./profile_tree.js";
+import { Table } from "./table.js";
+
+export function functionTable(root) {
+    const time = (title, field, help) => ({
+        title,
+        value: (row) => row[field],
+        show: (_, value) => `${duration(value)}, ${percent(value, root.value)}`,
+        number: true,
+        bar: true,
+        help,
+    });
+    const columns = [
+        {
+            title: "Function",
+            value: (row) => row.name,
+            show: (_, value) => h("code", cut(value, 2000)),
+            className: "wide",
+        },
+        time("Own", "own", "Time in the function itself"),
+        time("Total", "value", "Time in the function and in the functions that it called"),
+    ];
+    if (root.was !== undefined)
+        columns.push({
+            title: "Change",
+            value: (row) => ((row.value - row.was) / root.value) * 100,
+            show: (_, value) => points(value),
+            number: true,
+            help: "Change of the share of all time since the older profile, in percentage points",
+        });
+    return new Table({ title: "Functions", id: "table-functions", columns, rows: functions(root), sort: 1 });
+}
