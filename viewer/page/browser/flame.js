@@ -78,7 +78,7 @@ export class Flame {
                     "it as wide as the graph; the arrow keys move between frames." +
                     (root.was === undefined
                         ? ""
-                        : " Red frames have a larger share of all time than in the older profile, blue ones a smaller."),
+                        : " Red frames have a larger share of the time than in the old profile, blue ones a smaller."),
             ),
         );
         this.draw();
