@@ -17,6 +17,7 @@ So the newest entry wins, older ones that overlap it are dropped, and all code m
 file.
 """
 import bisect
+import contextlib
 import re
 import struct
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
@@ -24,7 +25,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.files import MB
 from dyntrace_command.node.container import Mapping
-from dyntrace_command.node.vm_memory import VmMemory, data_of, is_jit_memory
+from dyntrace_command.node.vm_memory import ADDRESS_MOST, VmMemory, data_of, is_jit_memory
 
 DESCRIPTOR, ENTRY = struct.Struct("<IIQQ"), struct.Struct("<QQQQ")
 EMULATOR, MODULE = struct.Struct("<IIiIQ"), struct.Struct("<IIQIIH")
@@ -35,6 +36,8 @@ MODULE_SIZE, RANGE_SIZE, LINE_SIZE = 32, 16, 12
 # Bounds: entries; bytes of symbols of a module and of all that are parsed; characters of a name; attempts to read the
 # list while it changes.
 ENTRIES_MOST, SYMBOLS_MOST, PARSED_MOST, NAME_MOST, ATTEMPTS = 1 << 16, 16 * MB, 128 * MB, 255, 5
+# The lowest address that programs map, by default.
+LOWEST = 1 << 16
 
 ALIAS = re.compile(r"(?<!\\)'Elixir\.([\w.]+)'(:?)")
 
@@ -78,7 +81,8 @@ class JitCode:
         self.read_modules()
 
     def read_modules(self) -> None:
-        """Reads the list, again if it changes meanwhile. If it always does, the longest that was read counts."""
+        """Reads the list, and again if it changes meanwhile. If it changes during every attempt, uses the longest list
+        that was read."""
         longest: List[Module] = []
         for _ in range(ATTEMPTS):
             self.modules, self.starts = [], []
@@ -86,7 +90,7 @@ class JitCode:
             is_whole = self.read_entries(DESCRIPTOR.unpack(before)[3])
             if is_whole and self.memory.read(self.descriptor, DESCRIPTOR.size) == before:
                 break
-            longest = max(longest, self.modules, key=len)
+            longest = max(self.modules, longest, key=len)
         else:
             self.modules, self.starts = longest, [one.start for one in longest]
         if not self.normal_exit or not self.modules:
@@ -186,22 +190,29 @@ def descriptors(memory: VmMemory, part: Mapping) -> Iterator[int]:
         wanted = struct.pack("<II", 1, action)
         at = data.find(wanted)
         while at >= 0:
-            if at % 8 == 0 and at + DESCRIPTOR.size <= len(data) \
-                    and is_list(memory, DESCRIPTOR.unpack_from(data, at)[3]):
+            if at % 8 == 0 and at + DESCRIPTOR.size <= len(data) and is_pointer(DESCRIPTOR.unpack_from(data, at)[3]) \
+                    and is_descriptor(memory, part.start + at):
                 yield part.start + at
             at = data.find(wanted, at + 4)
 
 
-def is_list(memory: VmMemory, first: int) -> bool:
-    """Returns whether this may be the first entry."""
-    if first % 8 or not memory.is_mapped(first, ENTRY.size):
-        return False
-    try:
-        _, _, symbols, size = ENTRY.unpack(memory.read(first, ENTRY.size))
-        return EMULATOR.size <= size <= SYMBOLS_MOST and memory.is_mapped(symbols, size) \
-            and memory.read(symbols, 4) in (b"\0\0\0\0", b"\1\0\0\0")
-    except ValueError:
-        return False
+def is_pointer(word: int) -> bool:
+    """Returns whether a word may be the address of an entry or of its symbols."""
+    return LOWEST <= word < ADDRESS_MOST and word % 8 == 0
+
+
+def is_descriptor(memory: VmMemory, at: int) -> bool:
+    """Returns whether the descriptor may be at this address. A node that loads code changes the first entry often, and
+    it may be in memory that the VM has mapped since the mappings were read."""
+    for _ in range(ATTEMPTS):
+        with contextlib.suppress(ValueError):
+            first = DESCRIPTOR.unpack(memory.read(at, DESCRIPTOR.size))[3]
+            _, _, symbols, size = ENTRY.unpack(memory.read(first, ENTRY.size))
+            if is_pointer(symbols) and EMULATOR.size <= size <= SYMBOLS_MOST:
+                memory.check(symbols, size)
+                if memory.read(symbols, 4) in (b"\0\0\0\0", b"\1\0\0\0"):
+                    return True
+    return False
 
 
 def ranges_in(symbols: bytes, module: Module) -> List[Range]:

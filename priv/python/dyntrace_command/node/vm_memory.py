@@ -14,7 +14,7 @@ from dyntrace_command.host.files import MB
 from dyntrace_command.node.container import Container, Mapping
 
 # Bytes of one read; how often the mappings are read again, because the VM has mapped more memory since.
-READ_MOST, REFRESHES_MOST = 64 * MB, 20
+READ_MOST, REFRESHES_MOST = 64 * MB, 50
 # An address that a process can have.
 ADDRESS_MOST = 1 << 47
 
