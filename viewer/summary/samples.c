@@ -11,8 +11,9 @@
    messages fill the heap, a garbage collection takes one per ten words that it copies. */
 enum { REDUCTIONS_TO_TAKE = 2, MESSAGES_PER_REDUCTION = 100, BYTES_PER_REDUCTION = 80 };
 
-/* A process that waits for a certain message uses at most as many for each other message, and for a
-   request for its data. Between reading its reductions and its queue, a message may come. */
+/* A process that waits for a certain message uses at most so many reductions for each other
+   message, and for a request for its data. A message may arrive between the readings of its
+   reductions and of its queue. */
 enum { REDUCTIONS_TO_WAKE = 9, MESSAGES_BETWEEN = 1 };
 
 /* Whether sends are recorded, but none by this process after its last sample. */
@@ -35,10 +36,12 @@ static bool is_suspended(const struct dt_actor *actor, const struct dt_process_s
 static bool is_only_woken(const struct dt_actor *actor, const struct dt_process_sample *sample,
                           uint64_t queue_before) {
     const struct dt_sampled *of = actor->activity->sampled;
-    uint64_t more = sample->queue - queue_before;
+    uint64_t more = MIN(sample->queue - queue_before, UINT32_MAX);
     uint64_t most = (1 + more + (more ? MESSAGES_BETWEEN : 0)) * REDUCTIONS_TO_WAKE;
 
-    if (actor->activity->collections > of->collections)
+    /* A process that computes collects garbage, too. This one does not compute. */
+    if (g_str_has_prefix(sample->entry, "sys:suspend_loop/") &&
+        actor->activity->collections > of->collections)
         most += sample->memory / BYTES_PER_REDUCTION;
     return sent_nothing(actor) && strcmp(of->last_in, sample->entry) == 0 &&
            sample->reductions <= most;
