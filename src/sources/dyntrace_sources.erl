@@ -41,8 +41,8 @@ switch_on(Name, Enabled, Config) ->
         Module -> Module:on(Enabled, Config)
     end.
 
-%% All modules are loaded when the worker starts: the code server is slow to reply on a busy node, and does not reply at
-%% all while all dirty I/O schedulers are blocked. The last two are those of OTP that no system has loaded for certain.
+%% Loads all modules before anything is traced. The code server is slow on a busy node, and does not reply at all while
+%% all dirty I/O schedulers are blocked. The last two are modules of OTP that may not be loaded yet.
 load() ->
     {ok, Modules} = application:get_key(dyntrace, modules),
     _ = [code:ensure_loaded(Module) || Module <- Modules ++ [erpc, inet]],
