@@ -12,10 +12,10 @@ suite() ->
     [{timetrap, {minutes, 8}}].
 
 all() ->
-    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, program,
-     functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels, contents,
-     lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser, all_files_run,
-     event_groups, vm_memory, snapshot_folders, recorder, stacks].
+    [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, profile_page,
+     program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
+     contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
+     all_files_run, event_groups, vm_memory, snapshot_folders, recorder, stacks].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -36,6 +36,7 @@ recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious libraries.
 process_end(_) -> passes("test_process_end").
 profile(_) -> passes("test_profile").
+profile_page(_) -> passes("test_profile_page").
 program(_) -> passes("test_program").
 functions(_) -> passes("test_functions").
 events(_) -> passes("test_events").

@@ -283,7 +283,8 @@ const checks = {
         const flame = node("", 0, 10, node("<0.9.0> shop", 4, 4), worker(1), worker(2), worker(3));
         const file = join(folder, `page-${check}.html`);
         const profile = { hertz: 99, seconds: 10, samples: 990, cpus: "1.00" };
-        writeFileSync(file, fill(readFileSync(template, "utf8"), { title: "profile", flame, profile }));
+        const was = { "work:loop/1": 6e9, "work:gone/0": 2e9, "<0.9.0> shop": 4e9 };
+        writeFileSync(file, fill(readFileSync(template, "utf8"), { title: "profile", flame, was, profile }));
         return on(file, {}, async (page) => {
             const frames = () =>
                 page.$$eval(".flame button", (all) =>

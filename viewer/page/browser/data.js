@@ -1,5 +1,6 @@
 // The data of the page: {title, report, timeline, flame, counters}, any of which may be missing. A profile has
-// {title, flame, profile} instead, with a flame graph of samples.
+// {title, flame, was, profile} instead, with a flame graph of samples; `was` has the times of functions in an earlier
+// profile.
 //
 // Lists of the timeline are flat arrays of numbers, with a fixed number of fields per element. They become columns
 // here, with times in ns from the start of the recording.
@@ -29,6 +30,7 @@ export function load() {
         report,
         timeline,
         flame: raw.flame ?? null,
+        was: raw.was ?? null,
         profile: raw.profile ?? null,
         counters: raw.counters ?? [],
         begin: timeline.begin,

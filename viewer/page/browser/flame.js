@@ -78,13 +78,13 @@ export class Flame {
                     "it as wide as the graph; the arrow keys move between frames." +
                     (root.was === undefined
                         ? ""
-                        : " Red frames have a larger share of the time than in the old profile, blue ones a smaller."),
+                        : " Red frames have a larger share than in the earlier profile, blue ones a smaller one."),
             ),
         );
         this.draw();
     }
 
-    // Between processes that are merged by their kind, and single ones.
+    // Switches between merged and single processes.
     switch() {
         const isSingle = this.root === this.merged;
         this.singly.setAttribute("aria-pressed", String(isSingle));
@@ -128,9 +128,9 @@ export class Flame {
         if (frames[0]) frames[0].tabIndex = 0;
         this.reset.disabled = this.at === this.root;
         const matches = (name) => name.toLowerCase().includes(this.words);
-        this.found.textContent = this.words
-            ? `${matched} frames match, ${percent(timeIn(this.at, matches), this.at.value)} of the time`
-            : "";
+        const share = () => percent(timeIn(this.at, matches), this.at.value);
+        const shown = `${matched} ${matched === 1 ? "frame" : "frames"} shown`;
+        this.found.textContent = this.words ? `${shown}, ${share()} of the time` : "";
     }
 
     pathTo(node) {

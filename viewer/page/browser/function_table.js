@@ -3,10 +3,18 @@
 import { cut, h } from "./dom.js";
 import { points } from "./flame.js";
 import { duration, percent } from "./format.js";
-import { functions } from "./profile_tree.js";
+import { functions, merged } from "./profile_tree.js";
 import { Table } from "./table.js";
 
-export function functionTable(root) {
+// `was`: the time with what each function called in an earlier profile, by its name, or null.
+export function functionTable(root, was) {
+    const rows = functions(merged(root));
+    if (was) {
+        const known = new Set(rows.map(({ name }) => name));
+        for (const name of Object.keys(was)) if (!known.has(name)) rows.push({ name, own: 0, value: 0 });
+        const earlier = new Map(Object.entries(was));
+        for (const row of rows) row.was = earlier.get(row.name) ?? 0;
+    }
     const time = (title, field, help) => ({
         title,
         value: (row) => row[field],
@@ -25,13 +33,13 @@ export function functionTable(root) {
         time("Own", "own", "Time in the function itself"),
         time("Total", "value", "Time in the function and in the functions that it called"),
     ];
-    if (root.was !== undefined)
+    if (was)
         columns.push({
             title: "Change",
             value: (row) => ((row.value - row.was) / root.value) * 100,
             show: (_, value) => points(value),
             number: true,
-            help: "Change of the share of all time since the older profile, in percentage points",
+            help: "Change of the share of all time since the earlier profile, in percentage points",
         });
-    return new Table({ title: "Functions", id: "table-functions", columns, rows: functions(root), sort: 1 });
+    return new Table({ title: "Functions", id: "table-functions", columns, rows, sort: 1 });
 }

@@ -76,7 +76,7 @@ section(
     data.profile?.snapshots ? "Processes" : data.profile ? "CPU" : "Calls",
     null,
     flame?.children?.length > 0 && [h("h3", "Flame graph"), new Flame(flame).element],
-    data.profile && flame?.children?.length > 0 && functionTable(flame).element,
+    data.profile && flame?.children?.length > 0 && functionTable(flame, data.was).element,
     table("calls"),
     table("spans"),
 );

@@ -1,15 +1,18 @@
-// Trees of calls, {name, value, own, children} in ns, as the flame graph shows them: below the root are processes, and
-// below these the functions. A profile that is compared with an older one has `was` in each node: the older `value`,
-// for the same number of samples.
+// Trees of calls, {name, value, own, children} in ns, as the flame graph shows them. Below the root of a profile are
+// processes, and below these the functions; a recording has only functions. A profile that is compared with an earlier
+// one has `was` in each node: the earlier `value`, scaled to the same number of samples.
 
 import { count } from "./format.js";
 
 // Stands for frames that a profile leaves out.
 const LEFT_OUT = "...";
 
-// The processes of one kind as one. Their kind is the text after their pids: a name, or the function that they began.
+// Merges the processes of one kind, the text after the pid: a name or an initial function.
 export function merged(root) {
-    const kinds = grouped(root.children ?? [], ({ name }) => /^<[\d.]+> (.+)$/s.exec(name)?.[1] ?? name);
+    const kinds = grouped(
+        root.children ?? [],
+        ({ name }) => /^(?:<[\d.]+>|process 0x[0-9a-f]+) (.+)$/s.exec(name)?.[1] ?? name,
+    );
     const children = [...kinds].map(([kind, nodes]) =>
         nodes.length === 1 ? nodes[0] : sum(`${kind} (${count(nodes.length)} processes)`, nodes),
     );
@@ -18,7 +21,11 @@ export function merged(root) {
 
 function grouped(nodes, key) {
     const found = new Map();
-    for (const node of nodes) found.set(key(node), [...(found.get(key(node)) ?? []), node]);
+    for (const node of nodes) {
+        const of = key(node);
+        if (found.has(of)) found.get(of).push(node);
+        else found.set(of, [node]);
+    }
     return found;
 }
 
@@ -40,27 +47,21 @@ export function functions(root) {
     const found = new Map();
     const open = new Set([LEFT_OUT]);
     const row = (name) => {
-        if (!found.has(name)) found.set(name, { name, own: 0, value: 0, was: 0 });
+        if (!found.has(name)) found.set(name, { name, own: 0, value: 0 });
         return found.get(name);
     };
     const visit = (node) => {
-        const isFirst = !open.has(node.name);
-        if (node.name !== LEFT_OUT) row(node.name).own += node.own;
-        if (isFirst) {
-            row(node.name).value += node.value;
-            row(node.name).was += node.was ?? 0;
-            open.add(node.name);
-        }
+        const name = node.name.replace(/ \(last saved\)$/, "");
+        const isFirst = !open.has(name);
+        if (name !== LEFT_OUT) row(name).own += node.own;
+        if (isFirst) row(name).value += node.value;
+        if (isFirst) open.add(name);
         for (const child of node.children ?? []) visit(child);
-        if (isFirst) open.delete(node.name);
+        if (isFirst) open.delete(name);
     };
-    for (const { name, own, was, children } of root.children ?? []) {
-        if (own > 0) {
-            const of = row(name);
-            of.own += own;
-            of.value += own;
-            of.was += (children ?? []).reduce((rest, child) => rest - child.was, was ?? 0);
-        }
+    for (const { name, own, children } of root.children ?? []) {
+        if (own > 0) row(name).own += own;
+        if (own > 0) row(name).value += own;
         for (const child of children ?? []) visit(child);
     }
     return [...found.values()];

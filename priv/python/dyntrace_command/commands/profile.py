@@ -56,7 +56,7 @@ def profile(options: argparse.Namespace) -> None:
         who = f"process {options.process} of {node.show()}" if options.process else node.show()
         raise Failure("no_samples", who=who, seconds=seconds)
     taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds,
-                  old=old)
+                  compared_to=old)
     if output:
         write_file(output, WRITERS[kind](found, taken))
         print(output)

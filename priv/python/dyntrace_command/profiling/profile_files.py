@@ -8,7 +8,7 @@ from typing import Any, Callable, Counter, Dict, Iterable, List, NamedTuple, Opt
 from dyntrace_command.host.tools import own_data
 from dyntrace_command.profiling.perfetto_trace import NS, callstacks
 from dyntrace_command.profiling.pprof import pprof
-from dyntrace_command.profiling.sample_paths import SAVED, Located, Path, by_function
+from dyntrace_command.profiling.sample_paths import LEFT_OUT, SAVED, Located, Path, by_function
 
 # The only format that uses the time of each sample.
 TIMED = ".pftrace"
@@ -16,19 +16,21 @@ TIMED = ".pftrace"
 # The placeholder for the data in the page's template; viewer/page/page_sink.c uses the same.
 PLACE = "@DATA@"
 
+# The pid of a process, or its address if the pid is unknown, before its name.
+PID = re.compile(r"^(?:<[\d.]+>|process 0x[0-9a-f]+) ?")
 
-# The pid of a process, before its name.
-PID = re.compile(r"^<[\d.]+> ?")
+# Frames of a stack on a page: the encoder of JSON is recursive.
+DEPTH_MOST = 300
 
 
 class Taken(NamedTuple):
-    """How a profile was taken. `snapshots` is their number if all processes were sampled, not the threads on CPUs;
-    `old` are the stacks of a profile to which a page compares it."""
+    """How a profile was taken. `snapshots` is their number if all processes were sampled, not the threads on CPUs.
+    `compared_to`: the stacks of an earlier profile, for a page that shows the change."""
     title: str
     hertz: float
     seconds: int
     snapshots: int = 0
-    old: Optional["Counter[Tuple[str, ...]]"] = None
+    compared_to: Optional["Counter[Tuple[str, ...]]"] = None
 
     def ns(self, count: int) -> int:
         """Returns the time that this number of samples represents."""
@@ -71,8 +73,9 @@ def page(paths: "Counter[Path]", taken: Taken) -> str:
     with open(own_data("babeltrace2", "page.html"), encoding="utf-8") as file:
         begin, _, end = file.read().partition(PLACE)
     total = sum(paths.values())
-    flame = compared(paths, taken, taken.old) if taken.old else tree(stacks(paths), taken)
-    data = {"title": taken.title, "flame": flame,
+    data = {"title": taken.title,
+            **(compared(paths, taken, taken.compared_to) if taken.compared_to
+               else {"flame": tree(stacks(paths), taken)}),
             "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
     if taken.snapshots:
         data["profile"] = {"snapshots": taken.snapshots, "seconds": taken.seconds,
@@ -83,37 +86,45 @@ def page(paths: "Counter[Path]", taken: Taken) -> str:
 
 def tree(found: Sequence[Tuple[List[str], int]], taken: Taken) -> Dict[str, Any]:
     """Returns the stacks as the page reads them: {name, value, own, children}, in ns."""
-    return listed(grown(found, taken))
+    return listed(tree_by_name(found, taken))
 
 
-def grown(found: Iterable[Tuple[Sequence[str], int]], taken: Taken, **more: int) -> Dict[str, Any]:
-    """Returns the same with the children by their names. Each node also has the values `more`."""
+def tree_by_name(found: Iterable[Tuple[Sequence[str], int]], taken: Taken, **more: int) -> Dict[str, Any]:
+    """Returns the tree with the children of each node by their names. `more`: further values of each node."""
     root: Dict[str, Any] = {"name": "", "value": 0, "own": 0, **more, "children": {}}
     for stack, count in found:
         at, ns = root, taken.ns(count)
         at["value"] += ns
-        for name in stack:
+        for name in bounded(stack):
             at = at["children"].setdefault(name, {"name": name, "value": 0, "own": 0, **more, "children": {}})
             at["value"] += ns
         at["own"] += ns
     return root
 
 
+def bounded(stack: Sequence[str]) -> Sequence[str]:
+    """Returns a stack without its middle if it is too deep for a page."""
+    return stack if len(stack) <= DEPTH_MOST else [*stack[:DEPTH_MOST // 2], LEFT_OUT, *stack[-DEPTH_MOST // 2:]]
+
+
 def compared(paths: "Counter[Path]", taken: Taken, old: "Counter[Tuple[str, ...]]") -> Dict[str, Any]:
-    """Returns the stacks with `was` in each node, its `value` in the older profile if that had as many samples. Pids
-    differ between profiles, so processes of one kind are one."""
+    """Returns the tree with `was` in each node, its `value` in the earlier profile, scaled to the same number of
+    samples; and {function: the same}, also for functions that are gone. Processes of one kind are merged, because pids
+    differ between profiles."""
     now = comparable((tuple(map(frame, stack)), count) for stack, count in stacks(paths))
-    root = grown(sorted(now.items()), taken, was=0)
+    root = tree_by_name(sorted(now.items()), taken, was=0)
     scale = sum(now.values()) / sum(old.values())
+    functions: Counter[str] = collections.Counter()
     for stack, count in comparable(old.items()).items():
         at, ns = root, round(taken.ns(count) * scale)
         at["was"] += ns
-        for name in stack:
+        functions.update({name: ns for name in stack[1:] or stack})
+        for name in bounded(stack):
             if name not in at["children"]:
                 break
             at = at["children"][name]
             at["was"] += ns
-    return listed(root)
+    return {"flame": listed(root), "was": functions}
 
 
 def comparable(found: Iterable[Tuple[Tuple[str, ...], int]]) -> "Counter[Tuple[str, ...]]":
