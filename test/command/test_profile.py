@@ -318,7 +318,7 @@ class Shown(unittest.TestCase):
     def test_waiting(self) -> None:
         """Snapshots of all processes: their number, the time of each, and what is left out of a snapshot."""
         frames = [["gen_server:loop/7", "gen_server.erl", 871], ["shop:sell/1", "shop.erl", 9]]
-        group = {"status": "waiting", "consistent": True, "count": 3, "frames": [[0, 2], [1, 1]]}
+        group = {"status": "waiting", "consistent": True, "count": 3, "frames": [[0, 2], [1, 1]], "servers": []}
         found: Counter[Located] = collections.Counter()
         for second in range(2):
             add(found, {"processes": 5, "groups": [group], "frames": frames}, second)
@@ -334,10 +334,22 @@ class Shown(unittest.TestCase):
         profile = gzip.decompress(pprof(found, taken.hertz, taken.seconds, "wall"))
         self.assertEqual((1, 0), (profile.count(b"wall"), profile.count(b"cpu")))
 
+    def test_awaited(self) -> None:
+        """The process whose reply is awaited is named if most of a group await it."""
+        group = {"status": "waiting", "consistent": True, "count": 3, "frames": []}
+        for servers, root in (([["<0.9.0>", "till", 2], ["<0.8.0>", None, 1]], "[waiting for till]"),
+                              ([["<0.9.0>", None, 3]], "[waiting for <0.9.0>]"),
+                              ([["<0.9.0>", "till", 1]], "[waiting]"),
+                              ([["<0.9.0>", "\x1b[2J", 3]], "[waiting for \\x1b[2J]")):
+            found: Counter[Located] = collections.Counter()
+            add(found, {"processes": 3, "groups": [{**group, "servers": servers}], "frames": []}, 0)
+            self.assertEqual([root], [one.root for one in found])
+
     def test_waiting_bounds(self) -> None:
         """Many long stacks, and values of a hostile child."""
         found: Counter[Located] = collections.Counter()
-        group = {"status": "waiting", "consistent": True, "count": 1, "frames": [[0, 10 ** 9]] * 400}
+        group = {"status": "waiting", "consistent": True, "count": 1, "servers": [],
+                 "frames": [[0, 10 ** 9]] * 400}
         with mock.patch.object(waiting_paths, "KEPT_MOST", 3):
             for number in range(9):
                 add(found, {"processes": 1, "groups": [group], "frames": [[f"a:b/{number}", "", 0]]}, 0)
@@ -352,20 +364,6 @@ class Shown(unittest.TestCase):
         with mock.patch.object(waiting_paths, "PERIOD_S", 0):
             waiting = sample_all(node, 9)
         self.assertEqual((1, 3), (waiting.snapshots, waiting.unread))
-
-    def test_compared_page(self) -> None:
-        """An older profile of half as many samples: its pids differ, one function is new, one is gone."""
-        old = collections.Counter({("<0.7.0> shop", "a:b/1"): 2, ("<0.8.0> shop", "a:gone/0"): 1, ("<0.9.0>",): 1})
-        now = collections.Counter({Path("<0.70.0> shop", "", ("a:b/1 (last saved)", "a:new/0")): 6,
-                                   Path("<0.71.0>", "", ()): 2})
-        text = page(now, Taken("t", 1, 8, old=old))
-        flame = json.JSONDecoder().raw_decode(text, text.index('{"title"'))[0]["flame"]
-
-        def shown(node: Any) -> Any:
-            return (node["name"], node["value"] // 10 ** 9, node["was"] // 10 ** 9, list(map(shown, node["children"])))
-        self.assertEqual(("", 8, 8, [
-            ("processes without a name", 2, 2, []),
-            ("shop", 6, 6, [("a:b/1", 6, 4, [("a:new/0", 6, 0, [])])])]), shown(flame))
 
     def test_page(self) -> None:
         """The data does not end the page's script."""

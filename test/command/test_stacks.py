@@ -5,10 +5,12 @@ from typing import Any, Dict, Iterator, List
 from unittest import mock
 
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.node import stack_text
-from dyntrace_command.node.stack_text import GROUPS, checked, notes, shown, untraced
+from dyntrace_command.node import why_untraced
+from dyntrace_command.node.stack_text import GROUPS, checked, notes, shown
+from dyntrace_command.node.status import Status
+from dyntrace_command.node.why_untraced import untraced
 
-NODE: Any = mock.Mock(**{"show.return_value": "shop@host (7)"})
+NODE: Any = mock.Mock(**{"show.return_value": "shop@host (7)", "isolated.return_value": 9})
 SNAPSHOT: Dict[str, Any] = {
     "frames": [["shop:pay/1", "/src/shop.erl", 11], ["proc_lib:init_p/5", "", 0]],
     "processes": 3, "running": 1, "inconsistent": 0, "unread": 0, "more_groups": 0,
@@ -16,6 +18,7 @@ SNAPSHOT: Dict[str, Any] = {
         {"kind": "scheduler", "number": 1, "queue": 6, "process": "<0.90.0>", "name": "till", "stays": True,
          "seconds": 0.031, "thread": 12, "state": "S", "waits_in": "do_epoll_wait", "frames": [[0, 1]]}],
     "groups": [{"count": 2, "queue": 3, "longest": 3, "names": ["cart"], "pids": ["<0.91.0>", "<0.92.0>"],
+                "servers": [["<0.93.0>", "stock", 1], ["<0.94.0>", None, 1]],
                 "status": "waiting", "consistent": True, "frames": [[0, 2], [1, 1]]}]}
 
 
@@ -41,6 +44,7 @@ class Stacks(unittest.TestCase):
             "least 0.03 s",
             "    shop:pay/1  shop.erl:11", "",
             "2 waiting, 3 messages queued, at most 3 each: cart, <0.92.0>",
+            "    awaits a reply of <0.93.0> stock (1), <0.94.0> (1)",
             "    shop:pay/1  shop.erl:11  (2 times)", "    proc_lib:init_p/5",
             "1 process was running: a running process has the stack that it saved last"],
             printed(copy.deepcopy(SNAPSHOT)))
@@ -60,22 +64,26 @@ class Stacks(unittest.TestCase):
 
     def test_untraced(self) -> None:
         """A node without events: its schedulers are busy while processes wait, or nothing is known."""
-        def failure(found: Any) -> str:
-            with mock.patch.multiple(stack_text, starved=lambda _: None,
-                                     stacks_of=lambda _: checked(copy.deepcopy(found), NODE)):
+        def failure(found: Any, following: str = "on") -> str:
+            with mock.patch.multiple(why_untraced, status_now=lambda _: Status([("following", following)]),
+                                     read_schedulers=lambda _: copy.deepcopy(found)):
                 return untraced(NODE, 6).text
-        self.assertIn("nothing was traced within 6 s: 6 processes of shop@host (7) could run but got no scheduler; "
-                      "running: <0.90.0> till in shop:pay/1\n", failure(SNAPSHOT))
         scheduler = SNAPSHOT["schedulers"][0]
-        hostile = {**scheduler, "stays": False, "queue": 1, "name": "\x1b[2J", "process": "\x1b[3J"}
+        self.assertIn("nothing was traced within 6 s: 6 processes of shop@host (7) could run but waited for a "
+                      "scheduler; running: <0.90.0> till in shop:pay/1\n", failure(SNAPSHOT))
+        for many, text in ((2, "12 processes of shop@host (7)"), (3, "shop:pay/1 and 1 more\n")):
+            self.assertIn(text, failure({**SNAPSHOT, "schedulers": [dict(scheduler) for _ in range(many)]}))
+        hostile = {**scheduler, "stays": False, "queue": 1, "name": "\x1b[2J" * 1000, "process": "\x1b[3J" * 1000}
         text = failure({**SNAPSHOT, "schedulers": [hostile]})
         self.assertIn("1 process of shop@host (7)", text)
-        self.assertNotIn("\x1b", text)
-        changes: List[Dict[str, Any]] = [{"queue": 0}, {"process": None}, {"kind": "dirty I/O scheduler"}]
+        self.assertEqual((False, True), ("\x1b" in text, len(text) < 3000))
+        not_started = "the application dyntrace has not started"
+        changes: List[Dict[str, Any]] = [{"queue": 0}, {"process": None}, {"kind": "dirty I/O scheduler"},
+                                         {"queue": 10 ** 4000}]
         for change in changes:
-            self.assertIn("the application dyntrace has not started",
-                          failure({**SNAPSHOT, "schedulers": [{**scheduler, **change}]}))
-        self.assertIn("the application dyntrace has not started", failure({}))
+            self.assertIn(not_started, failure({**SNAPSHOT, "schedulers": [{**scheduler, **change}]}))
+        self.assertIn(not_started, failure({}))
+        self.assertIn(not_started, failure(SNAPSHOT, "off"))
 
     def test_hostile_reader(self) -> None:
         """Whatever the child sends in place of a value, what is printed has no escapes."""

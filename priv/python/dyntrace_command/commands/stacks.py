@@ -33,4 +33,6 @@ def as_json(found: Dict[str, Any], node: Node) -> Dict[str, Any]:
     for one in [*found["schedulers"], *found["groups"]]:
         one["frames"] = [{"function": name, "file": file or None, "line": line or None, "times": times}
                          for name, file, line, times in one["frames"]]
+    for group in found["groups"]:
+        group["servers"] = [{"pid": pid, "name": name or None, "count": count} for pid, name, count in group["servers"]]
     return {"node": node.node, "pid": node.pid, **{key: value for key, value in found.items() if key != "frames"}}

@@ -8,7 +8,7 @@ from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import Screen
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.node.node import pick
-from dyntrace_command.node.stack_text import untraced
+from dyntrace_command.node.why_untraced import untraced
 from dyntrace_command.recording.recording import PATIENCE
 from dyntrace_command.top.frames import Frames
 from dyntrace_command.top.from_events import Counted

@@ -80,10 +80,9 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "not_started": (NO_NODE, "nothing was traced within {seconds} s: the application dyntrace has not started in the "
                     "node, or does not follow consumers",
                     "in the node, type `application:ensure_all_started(dyntrace).`, then `dyntrace:follow(#{{}}).`"),
-    "held_up": (NO_NODE, "nothing was traced within {seconds} s: {waiting} of {node} could run but got no scheduler; "
-                "running: {runs}",
-                "`dyntrace stacks {pid}` shows more. If the node is not that busy, type in it "
-                "`application:ensure_all_started(dyntrace).`, then `dyntrace:follow(#{{}}).`"),
+    "held_up": (NO_NODE, "nothing was traced within {seconds} s: {waiting} of {node} could run but waited for a "
+                "scheduler; running: {runs}",
+                "run `dyntrace stacks {pid}` to see what the schedulers run, and end or repair these processes"),
     "no_descriptors": (NO_NODE, "process {pid} ({name}) has no free file descriptor, so it can't open the tracer's "
                        "buffers",
                        "raise the limit of the running process: `prlimit --pid {pid} --nofile=65536`"),

@@ -154,14 +154,6 @@ class Node:
         return {}
 
 
-def starved(node: Node) -> Optional[Failure]:
-    """Returns the failure of a node that can't open any more files; None if it can, or if that is unknown."""
-    with contextlib.suppress(OSError, ValueError):
-        if node.isolated(node.inside.free_descriptors) <= 0:
-            return Failure("no_descriptors", pid=node.pid, name=node.node)
-    return None
-
-
 def user_of(process: Process) -> str:
     """Returns the name of a process's user; ? if it has ended."""
     with contextlib.suppress(OSError, ValueError):

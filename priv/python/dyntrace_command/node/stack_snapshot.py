@@ -7,6 +7,7 @@ same rule. The last word of each stack is the same address, `normal_exit`.
 
 Reading ends after a number of processes, words and seconds. The answer has at most a number of groups and frames.
 """
+import collections
 import contextlib
 import itertools
 import re
@@ -15,6 +16,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.common.terminal import clean
+from dyntrace_command.node.called_servers import CalledServers, Named
 from dyntrace_command.node.container import Container
 from dyntrace_command.node.jit_code import JitCode, Location
 from dyntrace_command.node.node import Node
@@ -25,8 +27,8 @@ from dyntrace_command.node.vm_structures import (DIRTY, FREE, KINDS, PID_TAG, Sc
 # Bounds: words of a stack; seconds; attempts to read a stack while it changes; groups and frames of a stack in the
 # answer; names and pids of a group.
 WORDS_MOST, SECONDS_MOST, ATTEMPTS, GROUPS_MOST, FRAMES_MOST, NAMES_MOST = 1 << 14, 20.0, 3, 1000, 400, 5
-# Seconds for the child, and bytes of its answer.
-READ_S, ANSWER_MOST = 60, 64 << 20
+# Seconds for the child that reads a snapshot, and for one that reads only schedulers; bytes of an answer.
+READ_S, SCHEDULERS_S, ANSWER_MOST = 60, 5, 64 << 20
 # Words at the bottom of a stack with more than WORDS_MOST.
 OUTER_WORDS = 1 << 10
 # Distinct stacks that are kept. Processes with further ones are only counted.
@@ -54,7 +56,8 @@ class Stack(NamedTuple):
 
 class Captured(NamedTuple):
     """A process: its pid and name as words of the VM (0 for no name), what it does, whether its stack is consistent,
-    the length of its message queue, and the function that it calls or begins, if that is not Erlang code at work."""
+    the length of its message queue, the function that it calls or begins, if that is not Erlang code at work, and the
+    words of which one names the server whose reply it awaits."""
     pid: int
     name: int
     status: str
@@ -62,13 +65,14 @@ class Captured(NamedTuple):
     queue: int
     function: str
     stack: Stack
+    server: Named
 
 
 class Snapshot:
     """A snapshot of a VM. `wanted`: the name or pid of the only process to show."""
 
     def __init__(self, inside: Container, wanted: str = "") -> None:
-        self.inside, self.wanted = inside, wanted
+        self.wanted = wanted
         self.memory = VmMemory(inside)
         self.code = JitCode(self.memory)
         self.structures = VmStructures(self.memory, self.code.normal_exit)
@@ -79,13 +83,14 @@ class Snapshot:
         self.running = self.inconsistent = self.unread = self.processes = 0
         # The shared code at which processes continue, empty for a function.
         self.resumed: Dict[int, str] = {0: ""}
+        self.servers = CalledServers(self.memory, self.code, self.structures)
         self.locations: Dict[Tuple[str, str, int], int] = {}
 
-    def take(self) -> Dict[str, Any]:
-        """Returns the snapshot as a JSON value."""
+    def take(self, has_groups: bool = True) -> Dict[str, Any]:
+        """Returns the snapshot as a JSON value, without groups of processes if they are not wanted."""
         began = time.monotonic()
         before = [(one, self.place(one)) for one in self.structures.schedulers()]
-        groups = self.groups()
+        groups = self.groups() if has_groups else {}
         time.sleep(max(0.0, STAYS_S - (time.monotonic() - began)))
         schedulers = [self.scheduler_as_json(one, place, time.monotonic() - began) for one, place in before]
         # The stacks of processes that stay in one call are right.
@@ -121,12 +126,16 @@ class Snapshot:
         key: Any = (process.status, process.is_consistent, process.function, process.stack)
         if key not in found and len(found) >= STACKS_MOST:
             key = None
-        group = found.setdefault(key, {"count": 0, "queue": 0, "longest": 0, "names": [], "pids": []})
+        group = found.setdefault(key, {"count": 0, "queue": 0, "longest": 0, "names": [], "pids": [],
+                                       "servers": collections.Counter()})
         group["count"] += 1
         group["queue"] += process.queue
         group["longest"] = max(group["longest"], process.queue)
+        if process.name:
+            self.servers.register(process.pid, process.name)
         if process.name and len(group["names"]) < NAMES_MOST:
             group["names"].append(self.structures.atom(process.name))
+        self.servers.add(group["servers"], process.server)
         if len(group["pids"]) < NAMES_MOST:
             group["pids"].append(self.structures.pid(process.pid))
 
@@ -145,6 +154,7 @@ class Snapshot:
                 if words[0] & 15 != PID_TAG or state & FREE:
                     return None
                 stack = self.stack(words, is_running(state))
+                server = self.servers.named(*self.bounds(words), stack.resume)
                 again = self.words.unpack(self.memory.read(address, self.words.size))
             except ValueError:
                 if attempt < ATTEMPTS - 1:
@@ -152,7 +162,8 @@ class Snapshot:
                 return self.without_stack(address)
             is_same = self.identity(words) == self.identity(again)
             if is_same or is_running(state) or attempt == ATTEMPTS - 1:
-                return self.captured(address, words, stack, is_same and stack.is_whole)
+                return self.captured(address, words, stack, is_same and stack.is_whole)._replace(
+                    server=server if is_same else ())
         return None
 
     def without_stack(self, address: int) -> Optional[Captured]:
@@ -175,7 +186,7 @@ class Snapshot:
         lengths = [words[at // 8] for at in self.layout.lengths]
         queue = sum(lengths) if all(length < 1 << 40 for length in lengths) else 0
         return Captured(words[0], name, status_of(state), is_same and not is_running(state), queue,
-                        self.other_function(words, state, stack), stack)
+                        self.other_function(words, state, stack), stack, ())
 
     def other_function(self, words: Tuple[int, ...], state: int, stack: Stack) -> str:
         """Returns the function that a process calls on a dirty scheduler, or the one with which it will begin, as a new
@@ -208,9 +219,13 @@ class Snapshot:
         return (words[0], words[layout.htop // 8], words[layout.stop // 8], words[layout.heap // 8],
                 words[layout.resume // 8], words[layout.reductions // 8])
 
+    def bounds(self, words: Tuple[int, ...]) -> Tuple[int, int]:
+        """Returns the top and the bottom of a process's stack."""
+        return words[self.layout.stop // 8], words[self.layout.heap // 8 + 1]
+
     def stack(self, words: Tuple[int, ...], runs: bool) -> Stack:
         """Reads the stack of a process; raises ValueError if it is invalid."""
-        stop, (heap, hend) = words[self.layout.stop // 8], words[self.layout.heap // 8:self.layout.heap // 8 + 2]
+        heap, (stop, hend) = words[self.layout.heap // 8], self.bounds(words)
         if not heap <= stop < hend or (hend - stop) % 8 or hend - heap != 8 * words[self.layout.size // 8]:
             raise ValueError("a stack is not in its heap")
         size = (hend - stop) // 8
@@ -226,6 +241,7 @@ class Snapshot:
 
     def group_as_json(self, key: Any, group: Dict[str, Any]) -> Dict[str, Any]:
         """Returns a group with its frames."""
+        group = {**group, "servers": self.servers.most_called(group["servers"], NAMES_MOST)}
         if key is None:
             return {**group, "status": "?", "consistent": False, "frames": []}
         status, is_consistent, function, stack = key
@@ -297,8 +313,8 @@ class Snapshot:
         """Returns what the kernel reports about a thread: its state, and the kernel function in which it waits."""
         state, waits_in = "?", ""
         with contextlib.suppress(OSError, IndexError):
-            state = self.inside.text(f"task/{tid}/stat").rsplit(")", 1)[1].split()[0]
-            waits_in = self.inside.text(f"task/{tid}/wchan").strip() if state != "R" else ""
+            state = self.memory.inside.text(f"task/{tid}/stat").rsplit(")", 1)[1].split()[0]
+            waits_in = self.memory.inside.text(f"task/{tid}/wchan").strip() if state != "R" else ""
         return {"thread": tid, "state": clean(state), "waits_in": clean(waits_in) if waits_in != "0" else ""}
 
 
@@ -310,6 +326,12 @@ def begins(where: Optional[Location]) -> bool:
 def read_snapshot(node: Node, wanted: str = "") -> Any:
     """Returns what a child says is a snapshot of a node; raises OSError or ValueError if the memory can't be read."""
     return node.isolated(lambda: snapshot_of(node.inside, wanted), READ_S, most=ANSWER_MOST)
+
+
+def read_schedulers(node: Node) -> Any:
+    """Returns what a child says that the schedulers of a node run, as a snapshot without groups; raises OSError or
+    ValueError if the memory can't be read."""
+    return node.isolated(lambda: Snapshot(node.inside).take(has_groups=False), SCHEDULERS_S)
 
 
 def snapshot_of(inside: Container, wanted: str = "") -> Dict[str, Any]:

@@ -1,5 +1,4 @@
 """A snapshot of the stacks of a node, checked, and its text."""
-import contextlib
 import itertools
 import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -7,12 +6,13 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from dyntrace_command.common.failures import Failure, reason
 from dyntrace_command.common.terminal import clean, plural
 from dyntrace_command.host.sandbox import NO_ANSWER
-from dyntrace_command.node.node import Node, check_readable, starved
+from dyntrace_command.node.node import Node, check_readable
 from dyntrace_command.node.stack_snapshot import read_snapshot
-from dyntrace_command.node.vm_structures import KINDS
 
-# Groups of stacks that are printed, and frames of each if all processes are; schedulers that a failure names.
-GROUPS, FRAMES, NAMED = 40, 30, 2
+# Groups of stacks that are printed, and frames of each if all processes are.
+GROUPS, FRAMES = 40, 30
+# Bounds of what the child sends: numbers; characters of a name.
+NUMBER_MOST, NAME_MOST = 1 << 63, 300
 
 Frame = Tuple[str, str, int, int]
 
@@ -43,6 +43,8 @@ def checked(found: Any, node: Node) -> Dict[str, Any]:
             check_present(one, "status", "consistent")
             check_numbers(one, "count", "queue", "longest")
             one["names"], one["pids"] = list(one["names"]), list(one["pids"])
+            one["servers"] = [(clean(str(pid)), clean(str(name or "")), int(count))
+                              for pid, name, count in one["servers"]]
         for one in [*found["schedulers"], *found["groups"]]:
             one["frames"] = [(*frames[number], int(times)) for number, times in one["frames"]]
         return dict(found)
@@ -58,8 +60,10 @@ def check_present(of: Dict[str, Any], *keys: str) -> None:
 
 
 def check_numbers(of: Dict[str, Any], *keys: str) -> None:
-    """Makes these values integers."""
+    """Makes these values integers; raises ValueError if one is too large."""
     of.update({key: int(of[key]) for key in keys})
+    if any(abs(of[key]) >= NUMBER_MOST for key in keys):
+        raise ValueError("a number is too large")
 
 
 def notes(found: Dict[str, Any]) -> Iterator[str]:
@@ -73,28 +77,9 @@ def notes(found: Dict[str, Any]) -> Iterator[str]:
         yield f"{found['unread']} processes could not be read"
 
 
-def untraced(node: Node, seconds: object) -> Failure:
-    """Returns the failure of a node from which no event has arrived."""
-    return starved(node) or held_up(node, seconds) or Failure("not_started", seconds=seconds)
-
-
-def held_up(node: Node, seconds: object) -> Optional[Failure]:
-    """Returns the failure of a node whose schedulers run other processes than dyntrace's, while processes wait; None if
-    no process waits, or if that is unknown."""
-    with contextlib.suppress(Failure):
-        busy = [one for one in stacks_of(node)["schedulers"]
-                if one["kind"] == KINDS[0] and one["process"] and one["queue"] > 0]
-        if busy:
-            waiting = sum(one["queue"] for one in busy)
-            runs = ", ".join(f"{clean(str(one['process']))}{name_of(one)}{call_of(one)}" for one in busy[:NAMED])
-            return Failure("held_up", seconds=seconds, node=node.show(), pid=node.pid, runs=runs,
-                           waiting="1 process" if waiting == 1 else f"{waiting} processes")
-    return None
-
-
 def name_of(scheduler: Dict[str, Any]) -> str:
     """Returns the registered name of the process that a scheduler runs, after a space; empty if it has none."""
-    return f" {clean(str(scheduler['name']))}" if scheduler.get("name") else ""
+    return f" {clean(str(scheduler['name'])[:NAME_MOST])}" if scheduler.get("name") else ""
 
 
 def call_of(scheduler: Dict[str, Any]) -> str:
@@ -111,6 +96,8 @@ def shown(found: Dict[str, Any], node: Node, process: str = "", is_file: bool = 
     for group in groups:
         yield ""
         yield head(group)
+        if group["servers"]:
+            yield f"    awaits a reply of {servers_of(group)}"
         yield from lines_of(group["frames"], None if process else FRAMES)
     more = len(found["groups"]) - len(groups) + found["more_groups"]
     if more:
@@ -167,6 +154,12 @@ def head(group: Dict[str, Any]) -> str:
     state = "" if group["consistent"] else " (stack changed while it was read)" if group["status"] != "running" \
         else " (last saved stack)"
     return f"{group['count']} {clean(str(group['status']))}{state}{queue}: {who}"
+
+
+def servers_of(group: Dict[str, Any]) -> str:
+    """Returns the processes whose replies a group awaits, each with the number of those that await it, if not all."""
+    return ", ".join(f"{pid} {name}".strip() + (f" ({count})" if count < group["count"] else "")
+                     for pid, name, count in group["servers"])
 
 
 def lines_of(frames: Sequence[Frame], most: Optional[int]) -> List[str]:

@@ -66,12 +66,20 @@ def add(found: "Counter[Located]", snapshot: Any, second: int) -> None:
             shown = min(int(times), REPEATED_MOST, FRAMES_MOST - len(frames))
             frames += [Frame(clean(str(name)), clean(str(file)), int(line))] * shown
         stack = "exact" if group["consistent"] else "last saved" if frames else "missing"
-        path = Located(f"[{clean(str(group['status']))}]", "", tuple(frames[::-1]), second, "", stack)
+        path = Located(f"[{clean(str(group['status']))}{server_of(group)}]", "", tuple(frames[::-1]), second, "", stack)
         if path in found or len(found) < KEPT_MOST:
             found[path] += int(group["count"])
             left_out -= int(group["count"])
     if left_out > 0:
         found[Located(OTHERS, "", (), second, "", "")] += left_out
+
+
+def server_of(group: Any) -> str:
+    """Returns the process whose reply most processes of a group await; empty if there is none."""
+    for pid, name, count in group["servers"][:1]:
+        if 2 * int(count) > int(group["count"]):
+            return f" for {clean(str(name or pid))}"
+    return ""
 
 
 def table(waiting: Waiting) -> List[List[str]]:

@@ -21,7 +21,7 @@ from dyntrace_command.host.execution import Program, run
 from dyntrace_command.host.files import MB, NEEDED_AT_START, RESERVE, check_room, has_room, own_folder
 from dyntrace_command.host.trees import folder_size, remove_tree, tree
 from dyntrace_command.node.node import Node, status_now
-from dyntrace_command.node.stack_text import untraced
+from dyntrace_command.node.why_untraced import untraced
 from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.mirror import Mirror, mirrored
 from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, lost_text
@@ -91,7 +91,9 @@ class Watch:
         self.session, self.interrupted, self.quiet = session, interrupted, quiet
         self.progress = Progress(quiet)
         self.began = self.stopped = time.monotonic()
-        self.has_come = self.is_held_up = False
+        self.has_come = False
+        # Why no event has arrived until now, although the recording goes on.
+        self.held_up: Optional[Failure] = None
         # When the requested snapshot is written, in monotonic time.
         self.due: Optional[float] = None
         self.ends: List[End] = []
@@ -211,23 +213,27 @@ class Watch:
                 remarks, may_have = [f"dyntrace: the events are not counted: {failure.cause}"], True
         if not events and (events == 0 or not may_have):
             remove_tree(folder)
-            raise self.untraced(lasts)
+            raise self.held_up or self.untraced(lasts)
         return Recorded(events, found.lost_text() if found else lost_text(lost), total,
                         remarks + (found.said if found else []) + withheld, found.findings if found else "",
                         ended(self.ends))
 
     def check_started(self, folder: str) -> None:
-        """Ends a recording without events, unless the node has had no scheduler for dyntrace until now."""
-        if self.is_held_up:
+        """Ends a recording without events, unless dyntrace waits for a scheduler of the node."""
+        if self.held_up:
             return
         failure = self.untraced(self.lasts())
+        # Finding the reason takes time, in which events may have arrived.
+        self.has_come = has_events(folder)
+        if self.has_come:
+            return
         if failure.key != "held_up":
             self.session.stop()
             remove_tree(folder)
             raise failure
-        self.is_held_up = True
+        self.held_up = failure
         self.progress.end()
-        say(f"dyntrace: {failure.cause}")
+        say(f"dyntrace: {failure.cause}; the recording goes on")
 
     def untraced(self, lasts: float) -> Failure:
         """Returns the failure of a recording without events."""

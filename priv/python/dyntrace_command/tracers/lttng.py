@@ -16,7 +16,8 @@ from dyntrace_command.common.terminal import last_lines, size
 from dyntrace_command.host.children import Guard, run_kept
 from dyntrace_command.host.execution import MOST, NO_ANSWER, PATIENCE_S, TOO_MUCH, LastOutput, Program, until
 from dyntrace_command.host.tools import tool
-from dyntrace_command.node.node import Node, nodes, starved
+from dyntrace_command.node.node import Node, nodes
+from dyntrace_command.node.why_untraced import starved
 
 # How long an LTTng command may take: at the end of a recording, it writes the buffers.
 ANSWERS_S = 60
