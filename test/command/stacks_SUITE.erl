@@ -136,16 +136,16 @@ reloading(_) ->
 running(_) ->
     Node = started(["+S", "1"]),
     _ = test_node:call(Node, fun() -> test_stuck_system:spin(), ok end),
-    spins(Node),
+    spins(test_node:os_pid(Node)),
     test_node:stop(Node).
 
 %% Between two turns of the process, the scheduler has none.
-spins(Node) ->
+spins(OsPid) ->
     Wanted = ["^scheduler 1, run queue \\d+: <[0-9.]+> stuck_spin, on a CPU, last saved stack$",
               "^dyntrace: \\d process(es)? (was|were) running: a running process has the stack that it saved last$"],
     test_wait:until(running, [match, match],
                     fun() ->
-                            {0, Output} = test_command:run(["stacks", test_node:os_pid(Node)]),
+                            {0, Output} = test_command:run(["stacks", OsPid]),
                             [re:run(Output, Pattern, [multiline, {capture, none}]) || Pattern <- Wanted]
                     end).
 
@@ -153,10 +153,10 @@ spins(Node) ->
 held_up(_) ->
     Node = started(["+S", "1"]),
     {ok, _} = test_node:call(Node, fun() -> application:ensure_all_started(dyntrace) end),
-    %% A call would have no reply.
-    ok = peer:cast(Node, test_stuck_system, spin_first, []),
     OsPid = test_node:os_pid(Node),
-    spins(Node),
+    %% From now on, a call has no reply.
+    ok = peer:cast(Node, test_stuck_system, spin_first, []),
+    spins(OsPid),
     {5, Output} = test_command:run(["report", OsPid, "--seconds", "6"]),
     printed("^dyntrace: nothing was traced within \\d+ s: \\d+ process(es)? of .* \\(" ++ OsPid ++ "\\) could run but "
             "waited for a scheduler; running: <[0-9.]+> stuck_spin( in .*)?; the recording goes on$", Output),
