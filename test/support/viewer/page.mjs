@@ -269,7 +269,7 @@ const checks = {
         });
     },
 
-    // A profile of three workers and a shop, compared with an older one.
+    // A profile of three workers and a shop, compared with an earlier one.
     async profile(template, folder) {
         const node = (name, own, was, ...children) => ({
             name,

@@ -1,8 +1,8 @@
 // The flame graph: calls by time, callers on top. Each frame is a button; a click makes it the root.
 
 import { cut, h, plain } from "./dom.js";
-import { duration, percent } from "./format.js";
-import { merged, timeIn } from "./profile_tree.js";
+import { duration, percent, points } from "./format.js";
+import { change, merged, timeIn } from "./profile_tree.js";
 
 const ROW = 22,
     NARROWEST = 0.0008,
@@ -13,17 +13,6 @@ function tone(name) {
     let hash = 0;
     for (let n = 0; n < Math.min(name.length, 60); n++) hash = (hash * 31 + name.charCodeAt(n)) >>> 0;
     return `hsl(${28 + (hash % 24)} ${68 + ((hash >> 8) % 18)}% ${66 + ((hash >> 16) % 12)}%)`;
-}
-
-// The change of a frame's share of all time, in percentage points; null if the profile is not compared.
-function change(node, root) {
-    return node.was === undefined || !root.value ? null : ((node.value - node.was) / root.value) * 100;
-}
-
-export function points(value) {
-    // Without the sign of -0.
-    const shown = Math.round(value * 10) / 10 || 0;
-    return (shown > 0 ? "+" : "") + shown.toFixed(1);
 }
 
 // Red if the share has grown, blue if it has shrunk; full tones from 10 points on.
@@ -104,9 +93,10 @@ export class Flame {
         const frames = [];
         let deepest = 0,
             matched = 0;
+        const matches = (name) => name.toLowerCase().includes(this.words);
         const add = (node, left, width, depth, parent, outside) => {
             if (width < NARROWEST || frames.length >= MOST) return;
-            const hit = this.words && node.name.toLowerCase().includes(this.words);
+            const hit = this.words && matches(node.name);
             const button = this.frame(node, left, width, depth, hit, outside);
             const frame = { node, button, parent, children: [] };
             button.frame = frame;
@@ -127,7 +117,6 @@ export class Flame {
         this.graph.style.height = (deepest + 1) * ROW + 2 + "px";
         if (frames[0]) frames[0].tabIndex = 0;
         this.reset.disabled = this.at === this.root;
-        const matches = (name) => name.toLowerCase().includes(this.words);
         const share = () => percent(timeIn(this.at, matches), this.at.value);
         const shown = `${matched} ${matched === 1 ? "frame" : "frames"} shown`;
         this.found.textContent = this.words ? `${shown}, ${share()} of the time` : "";

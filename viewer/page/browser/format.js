@@ -29,6 +29,13 @@ export function percent(part, whole) {
     return (value >= 9.95 || value === 0 ? value.toFixed(0) : value.toFixed(1)) + "\u00a0%";
 }
 
+// A change in percentage points, with its sign.
+export function points(value) {
+    // Without the sign of -0.
+    const shown = Math.round(value * 10) / 10 || 0;
+    return (shown > 0 ? "+" : "") + shown.toFixed(1);
+}
+
 export function bytes(value) {
     if (missing(value)) return UNKNOWN;
     const units = ["B", "kB", "MB", "GB", "TB"];

@@ -1,19 +1,22 @@
 // The functions of a profile by their own time, and by the time with what they call.
 
 import { cut, h } from "./dom.js";
-import { points } from "./flame.js";
-import { duration, percent } from "./format.js";
-import { functions, merged } from "./profile_tree.js";
+import { duration, percent, points } from "./format.js";
+import { change, functions } from "./profile_tree.js";
 import { Table } from "./table.js";
 
-// `was`: the time with what each function called in an earlier profile, by its name, or null.
+// `root`: the tree with merged processes. `was`: the time with what each function called in an earlier profile, by its
+// name, or null.
 export function functionTable(root, was) {
-    const rows = functions(merged(root));
+    const rows = functions(root);
     if (was) {
-        const known = new Set(rows.map(({ name }) => name));
-        for (const name of Object.keys(was)) if (!known.has(name)) rows.push({ name, own: 0, value: 0 });
         const earlier = new Map(Object.entries(was));
-        for (const row of rows) row.was = earlier.get(row.name) ?? 0;
+        for (const row of rows) {
+            row.was = earlier.get(row.name) ?? 0;
+            earlier.delete(row.name);
+        }
+        // Those that are gone.
+        for (const [name, time] of earlier) rows.push({ name, own: 0, value: 0, was: time });
     }
     const time = (title, field, help) => ({
         title,
@@ -36,10 +39,10 @@ export function functionTable(root, was) {
     if (was)
         columns.push({
             title: "Change",
-            value: (row) => ((row.value - row.was) / root.value) * 100,
+            value: (row) => change(row, root),
             show: (_, value) => points(value),
             number: true,
-            help: "Change of the share of all time since the earlier profile, in percentage points",
+            help: "Share of all time, compared with the earlier profile, in percentage points",
         });
     return new Table({ title: "Functions", id: "table-functions", columns, rows, sort: 1 });
 }

@@ -71,12 +71,14 @@ section(
     table("talks"),
     table("dead"),
 );
+
+const graph = flame?.children?.length > 0 ? new Flame(flame) : null;
 section(
     "calls",
     data.profile?.snapshots ? "Processes" : data.profile ? "CPU" : "Calls",
     null,
-    flame?.children?.length > 0 && [h("h3", "Flame graph"), new Flame(flame).element],
-    data.profile && flame?.children?.length > 0 && functionTable(flame, data.was).element,
+    graph && [h("h3", "Flame graph"), graph.element],
+    graph && data.profile && functionTable(graph.merged, data.was).element,
     table("calls"),
     table("spans"),
 );

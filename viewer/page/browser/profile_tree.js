@@ -54,17 +54,26 @@ export function functions(root) {
         const name = node.name.replace(/ \(last saved\)$/, "");
         const isFirst = !open.has(name);
         if (name !== LEFT_OUT) row(name).own += node.own;
-        if (isFirst) row(name).value += node.value;
-        if (isFirst) open.add(name);
+        if (isFirst) {
+            row(name).value += node.value;
+            open.add(name);
+        }
         for (const child of node.children ?? []) visit(child);
         if (isFirst) open.delete(name);
     };
     for (const { name, own, children } of root.children ?? []) {
-        if (own > 0) row(name).own += own;
-        if (own > 0) row(name).value += own;
+        if (own > 0) {
+            row(name).own += own;
+            row(name).value += own;
+        }
         for (const child of children ?? []) visit(child);
     }
     return [...found.values()];
+}
+
+// The change of a node's or a function's share of all time, in percentage points; null if the profile is not compared.
+export function change({ value, was }, root) {
+    return was === undefined || !root.value ? null : ((value - was) / root.value) * 100;
 }
 
 // The time in matching frames and in what they call.
