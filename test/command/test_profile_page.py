@@ -12,7 +12,7 @@ class ProfilePage(unittest.TestCase):
     """What the page reads."""
 
     def test_compared_page(self) -> None:
-        """An older profile of half as many samples: its pids differ, one function is new, one is gone."""
+        """An earlier profile of half as many samples: its pids differ, one function is new, one is gone."""
         old = collections.Counter({("<0.7.0> shop", "a:b/1"): 2, ("<0.8.0> shop", "a:gone/0"): 1, ("<0.9.0>",): 1})
         now = collections.Counter({Path("<0.70.0> shop", "", ("a:b/1 (last saved)", "a:new/0")): 6,
                                    Path("<0.71.0>", "", ()): 2})

@@ -17,7 +17,8 @@ from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import checked_output, write_file
 from dyntrace_command.node.code import Code
 from dyntrace_command.node.node import Node, check_readable, find_node, pick
-from dyntrace_command.profiling.profile_comparison import changes, folded_paths, stacks_of
+from dyntrace_command.profiling.folded_stacks import folded_paths, stacks_of
+from dyntrace_command.profiling.profile_comparison import changes
 from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
 from dyntrace_command.profiling.profile_tables import certainty, tables
 from dyntrace_command.profiling.sample_paths import Located, Samples, by_function, paths

@@ -1,49 +1,18 @@
 """The differences between two profiles, as a table of functions: how their shares of all samples have changed."""
 import collections
-import re
 from typing import Counter, Dict, List, NamedTuple, Tuple
 
-from dyntrace_command.common.failures import Failure
-from dyntrace_command.common.terminal import clean
-from dyntrace_command.host.files import read_regular
-from dyntrace_command.profiling.profile_files import exact, frame, stacks
-from dyntrace_command.profiling.sample_paths import LEFT_OUT, Path
+from dyntrace_command.profiling.folded_stacks import exact
+from dyntrace_command.profiling.sample_paths import LEFT_OUT
 
-# Bytes of a file with folded stacks; rows of the table; the change in points that is listed, in percent of all samples.
-FILE_MOST, ROWS, LEAST = 64 << 20, 20, 0.5
-
-LINE = re.compile(r"(.*) (\d{1,12})")
+# Rows of the table; the change in points that is listed, in percent of all samples.
+ROWS, LEAST = 20, 0.5
 
 
 class Shares(NamedTuple):
     """Shares of functions in percent: own, and total, with the functions that they call."""
     own: Dict[str, float]
     total: Dict[str, float]
-
-
-def folded_paths(path: str) -> "Counter[Tuple[str, ...]]":
-    """Returns the stacks in a file that `-o NAME.folded` has written; raises Failure if the file is not one."""
-    found: Counter[Tuple[str, ...]] = collections.Counter()
-    try:
-        text = read_regular(path, FILE_MOST).decode("utf-8", "replace")
-    except OSError as error:
-        raise Failure("no_profile", file=path, why=error.strerror) from None
-    for line in text.splitlines():
-        match = LINE.fullmatch(line)
-        if not match:
-            raise Failure("no_profile", file=path, why="a line has no number of samples")
-        found[tuple(map(clean, match.group(1).split(";")))] += int(match.group(2))
-    if not sum(found.values()):
-        raise Failure("no_profile", file=path, why="it has no samples")
-    return found
-
-
-def stacks_of(paths: "Counter[Path]") -> "Counter[Tuple[str, ...]]":
-    """Returns the same stacks of a profile as a file of folded stacks has them."""
-    found: Counter[Tuple[str, ...]] = collections.Counter()
-    for stack, count in stacks(paths):
-        found[tuple(map(frame, stack))] += count
-    return found
 
 
 def shares(sampled: "Counter[Tuple[str, ...]]") -> Shares:

@@ -6,9 +6,11 @@ import re
 from typing import Any, Callable, Counter, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from dyntrace_command.host.tools import own_data
+from dyntrace_command.profiling.folded_stacks import exact, frame, stacks, stacks_of
 from dyntrace_command.profiling.perfetto_trace import NS, callstacks
 from dyntrace_command.profiling.pprof import pprof
-from dyntrace_command.profiling.sample_paths import LEFT_OUT, SAVED, Located, Path, by_function
+from dyntrace_command.profiling.profile_comparison import shares
+from dyntrace_command.profiling.sample_paths import LEFT_OUT, Located, Path, by_function
 
 # The only format that uses the time of each sample.
 TIMED = ".pftrace"
@@ -49,11 +51,6 @@ def folded(paths: "Counter[Path]", _: Taken) -> str:
     return "".join(f"{';'.join(map(frame, stack))} {count}\n" for stack, count in stacks(paths))
 
 
-def frame(name: str) -> str:
-    """Returns a name without the separator of frames, as viewer/flame/flame_sink.c writes it."""
-    return name.replace(";", ":")
-
-
 def speedscope(paths: "Counter[Path]", taken: Taken) -> str:
     """Returns speedscope's JSON: a profile of samples with their weights."""
     numbers: Dict[str, int] = {}
@@ -73,10 +70,11 @@ def page(paths: "Counter[Path]", taken: Taken) -> str:
     with open(own_data("babeltrace2", "page.html"), encoding="utf-8") as file:
         begin, _, end = file.read().partition(PLACE)
     total = sum(paths.values())
-    data = {"title": taken.title,
-            **(compared(paths, taken, taken.compared_to) if taken.compared_to
-               else {"flame": tree(stacks(paths), taken)}),
-            "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
+    data: Dict[str, Any] = {
+        "title": taken.title,
+        "profile": {"hertz": taken.hertz, "seconds": taken.seconds, "samples": total, "cpus": taken.cpus(total)}}
+    data.update(compared(paths, taken, taken.compared_to) if taken.compared_to
+                else {"flame": tree(stacks(paths), taken)})
     if taken.snapshots:
         data["profile"] = {"snapshots": taken.snapshots, "seconds": taken.seconds,
                            "processes": f"{total / taken.snapshots:.1f}"}
@@ -111,33 +109,27 @@ def compared(paths: "Counter[Path]", taken: Taken, old: "Counter[Tuple[str, ...]
     """Returns the tree with `was` in each node, its `value` in the earlier profile, scaled to the same number of
     samples; and {function: the same}, also for functions that are gone. Processes of one kind are merged, because pids
     differ between profiles."""
-    now = comparable((tuple(map(frame, stack)), count) for stack, count in stacks(paths))
+    now, before = comparable(stacks_of(paths)), comparable(old)
     root = tree_by_name(sorted(now.items()), taken, was=0)
-    scale = sum(now.values()) / sum(old.values())
-    functions: Counter[str] = collections.Counter()
-    for stack, count in comparable(old.items()).items():
+    scale = sum(now.values()) / sum(before.values())
+    for stack, count in before.items():
         at, ns = root, round(taken.ns(count) * scale)
         at["was"] += ns
-        functions.update({name: ns for name in stack[1:] or stack})
         for name in bounded(stack):
             if name not in at["children"]:
                 break
             at = at["children"][name]
             at["was"] += ns
+    functions = {name: round(root["value"] * share / 100) for name, share in shares(before).total.items()}
     return {"flame": listed(root), "was": functions}
 
 
-def comparable(found: Iterable[Tuple[Tuple[str, ...], int]]) -> "Counter[Tuple[str, ...]]":
+def comparable(found: "Counter[Tuple[str, ...]]") -> "Counter[Tuple[str, ...]]":
     """Returns stacks without what differs between profiles of the same work."""
     of: Counter[Tuple[str, ...]] = collections.Counter()
-    for (root, *frames), count in found:
+    for (root, *frames), count in found.items():
         of[(PID.sub("", root) or "processes without a name", *map(exact, frames))] += count
     return of
-
-
-def exact(name: str) -> str:
-    """Returns the name of a frame without the remark that its stack may be an earlier one."""
-    return name[:-len(SAVED)] if name.endswith(SAVED) else name
 
 
 def listed(root: Dict[str, Any]) -> Dict[str, Any]:
@@ -148,11 +140,6 @@ def listed(root: Dict[str, Any]) -> Dict[str, Any]:
         at["children"] = list(at["children"].values())
         waiting += at["children"]
     return root
-
-
-def stacks(paths: "Counter[Path]") -> List[Tuple[List[str], int]]:
-    """Returns the paths in the order of their frames."""
-    return sorted(([path.root, *path.frames], count) for path, count in paths.items())
 
 
 def trace(paths: "Counter[Path]", taken: Taken) -> bytes:
