@@ -65,9 +65,17 @@ init(Config) ->
     _ = process_flag(trap_exit, true),
     _ = process_flag(priority, high),
     ?MODULE = ets:new(?MODULE, [named_table, protected]),
+    ok = load_modules(),
     ok = dyntrace_tracing:clear_leftover(dyntrace:claim() =/= undefined),
     New = #state{tracing = dyntrace_tracing:new(), gc_flag = dyntrace_gc_flag:new(), sources = dyntrace_sources:new()},
     {ok, restart(in_force(Config), New)}.
+
+%% Loads all modules before anything is traced. The code server is slow on a busy node, and does not reply at all while
+%% all dirty I/O schedulers are blocked. The last four are modules of OTP that may not be loaded yet.
+load_modules() ->
+    {ok, Modules} = application:get_key(dyntrace, modules),
+    _ = [code:ensure_loaded(Module) || Module <- Modules ++ [erpc, inet, seq_trace, trace]],
+    ok.
 
 %% The configuration of follow/1 also applies to later workers. It is checked, because a worker of another version may
 %% have persisted it.

@@ -41,17 +41,9 @@ switch_on(Name, Enabled, Config) ->
         Module -> Module:on(Enabled, Config)
     end.
 
-%% Loads all modules before anything is traced. The code server is slow on a busy node, and does not reply at all while
-%% all dirty I/O schedulers are blocked. The last two are modules of OTP that may not be loaded yet.
-load() ->
-    {ok, Modules} = application:get_key(dyntrace, modules),
-    _ = [code:ensure_loaded(Module) || Module <- Modules ++ [erpc, inet]],
-    ok.
-
 %% Also removes what a killed worker has left.
 -spec new() -> sources().
 new() ->
-    ok = load(),
     ok = dyntrace_log:remove_leftover(),
     #sources{}.
 

@@ -91,15 +91,8 @@
 %% The order matters: the match specifications of messages are set before messages are traced.
 -define(PARTS, [send, 'receive', processes, ports, calls, seq_trace]).
 
-%% The modules that are called while something is traced. They are loaded before, because the code server is slow to
-%% reply on a busy node.
--define(CALLED, [trace, seq_trace, dyntrace_session, dyntrace_global, dyntrace_walk, dyntrace_trace_pattern,
-                 dyntrace_match_spec, dyntrace_gc_flag]).
-
-%% Also loads the modules that tracing calls.
 -spec new() -> tracing().
 new() ->
-    _ = [code:ensure_loaded(Module) || Module <- ?CALLED],
     new(backend()).
 
 new(Backend) ->
