@@ -7,8 +7,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process,
-     not_found].
+    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process, not_found].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,

@@ -44,7 +44,7 @@ class Stacks(unittest.TestCase):
             "least 0.03 s",
             "    shop:pay/1  shop.erl:11", "",
             "2 waiting, 3 messages queued, at most 3 each: cart, <0.92.0>",
-            "    awaits a reply of <0.93.0> stock (1), <0.94.0> (1)",
+            "    awaits a reply from <0.93.0> stock (1), <0.94.0> (1)",
             "    shop:pay/1  shop.erl:11  (2 times)", "    proc_lib:init_p/5",
             "1 process was running: a running process has the stack that it saved last"],
             printed(copy.deepcopy(SNAPSHOT)))

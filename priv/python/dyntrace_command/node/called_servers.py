@@ -1,4 +1,4 @@
-"""The processes for whose replies others wait, read from the stacks of these others.
+"""The servers whose replies processes await, read from the stacks of the callers.
 
 A process waits for a reply in gen:do_call/4. If it waits with a timeout, the frame of that function has the server's
 pid. The frame of its caller, gen_server:call/3, has the server as the call named it, by a pid or a registered name. It
@@ -10,12 +10,11 @@ from typing import Counter, Dict, List, Optional, Tuple
 
 from dyntrace_command.node.jit_code import JitCode
 from dyntrace_command.node.vm_memory import VmMemory
-from dyntrace_command.node.vm_structures import PID_TAG, VmStructures
+from dyntrace_command.node.vm_structures import ATOM_TAG, PID_TAG, VmStructures
 
 WAITS, CALLS = re.compile(r"gen:do_call/\d+"), re.compile(r"gen_(server|statem):call\w*/\d+")
 # Bounds: words of both frames; words that may name the server; distinct servers that are counted in a group.
 WORDS_MOST, NAMED_MOST, SERVERS_MOST = 64, 8, 1000
-ATOM_TAG, ATOM_MASK = 0x0b, 0x3f
 
 # Words of which one may name a server: its pid, or its registered name.
 Named = Tuple[int, ...]
@@ -53,7 +52,7 @@ class CalledServers:
                 break
         pids = [word for word in frames[0] if word & 15 == PID_TAG]
         return tuple(pids[:1] or {word: None for word in frames[1] if word & 15 == PID_TAG
-                                  or word & ATOM_MASK == ATOM_TAG})[:NAMED_MOST]
+                                  or word & 63 == ATOM_TAG})[:NAMED_MOST]
 
     def function(self, address: int, before: int = 0) -> str:
         """Returns the function at an address; for a return address, pass 1 for `before`."""

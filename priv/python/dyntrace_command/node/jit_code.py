@@ -202,8 +202,8 @@ def is_pointer(word: int) -> bool:
 
 
 def is_descriptor(memory: VmMemory, at: int) -> bool:
-    """Returns whether the descriptor may be at this address. A node that loads code changes the first entry often, and
-    it may be in memory that the VM has mapped since the mappings were read."""
+    """Returns whether the descriptor may be at this address. A node that loads code changes the first entry often. The
+    entry may be in memory that the VM mapped after the mappings were read."""
     for _ in range(ATTEMPTS):
         with contextlib.suppress(ValueError):
             first = DESCRIPTOR.unpack(memory.read(at, DESCRIPTOR.size))[3]

@@ -97,7 +97,7 @@ def shown(found: Dict[str, Any], node: Node, process: str = "", is_file: bool = 
         yield ""
         yield head(group)
         if group["servers"]:
-            yield f"    awaits a reply of {servers_of(group)}"
+            yield f"    awaits a reply from {servers_of(group)}"
         yield from lines_of(group["frames"], None if process else FRAMES)
     more = len(found["groups"]) - len(groups) + found["more_groups"]
     if more:

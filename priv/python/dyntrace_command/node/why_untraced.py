@@ -29,23 +29,22 @@ def starved(node: Node) -> Optional[Failure]:
 def held_up(node: Node, seconds: object) -> Optional[Failure]:
     """Returns the failure of a node whose application follows consumers, by its status, but whose schedulers run other
     processes while some wait; None if none waits, or if that is unknown."""
-    if status_now(node).said("following") in ("on", "paused"):
-        for _ in range(ATTEMPTS):
-            busy = busy_schedulers(node)
-            if busy:
-                waiting = sum(one["queue"] for one in busy)
-                runs = ", ".join(f"{clean(str(one['process'])[:NAME_MOST])}{name_of(one)}{call_of(one)}"
-                                 for one in busy[:NAMED])
-                return Failure("held_up", seconds=seconds, node=node.show(), pid=node.pid,
-                               runs=runs + (f" and {len(busy) - NAMED} more" if len(busy) > NAMED else ""),
-                               waiting="1 process" if waiting == 1 else f"{waiting} processes")
-    return None
+    if status_now(node).said("following") not in ("on", "paused"):
+        return None
+    busy: List[Dict[str, Any]] = []
+    with contextlib.suppress(OSError, ValueError, Failure):
+        busy = next(filter(None, (busy_schedulers(node) for _ in range(ATTEMPTS))), [])
+    if not busy:
+        return None
+    waiting = sum(one["queue"] for one in busy)
+    runs = ", ".join(f"{clean(str(one['process'])[:NAME_MOST])}{name_of(one)}{call_of(one)}" for one in busy[:NAMED])
+    return Failure("held_up", seconds=seconds, node=node.show(), pid=node.pid,
+                   runs=runs + (f" and {len(busy) - NAMED} more" if len(busy) > NAMED else ""),
+                   waiting="1 process" if waiting == 1 else f"{waiting} processes")
 
 
 def busy_schedulers(node: Node) -> List[Dict[str, Any]]:
-    """Returns the normal schedulers that run a process while others wait for them; none if that can't be read."""
-    try:
-        schedulers: List[Dict[str, Any]] = checked(read_schedulers(node), node)["schedulers"]
-    except (OSError, ValueError, Failure):
-        return []
-    return [one for one in schedulers if one["kind"] == KINDS[0] and one["process"] and one["queue"] > 0]
+    """Returns the normal schedulers that run a process while others wait for them; raises OSError, ValueError or
+    Failure if that can't be read."""
+    return [one for one in checked(read_schedulers(node), node)["schedulers"]
+            if one["kind"] == KINDS[0] and one["process"] and one["queue"] > 0]

@@ -75,7 +75,7 @@ def add(found: "Counter[Located]", snapshot: Any, second: int) -> None:
 
 
 def server_of(group: Any) -> str:
-    """Returns the process whose reply most processes of a group await; empty if there is none."""
+    """Returns the server whose reply most processes of a group await, as text after their status; empty without one."""
     for pid, name, count in group["servers"][:1]:
         if 2 * int(count) > int(group["count"]):
             return f" for {clean(str(name or pid))}"
