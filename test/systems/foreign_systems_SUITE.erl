@@ -1,5 +1,5 @@
 %% Systems that do not know dyntrace, healthy or with one fault at a time, loaded and observed by the host's command:
-%% yaws and the tsung that loads it, a release of an Elixir project, and two nodes with a table of Mnesia.
+%% yaws and a tsung with slaves that loads it, a release of an Elixir project, and two nodes with a table of Mnesia.
 -module(foreign_systems_SUITE).
 
 -include("../support/suite.hrl").
@@ -15,7 +15,7 @@ all() ->
     [{group, web}, {group, shop}, {group, bank}].
 
 groups() ->
-    [{web, [], [yaws, yaws_with_suspended_log, tsung, tsung_with_slow_consumer]},
+    [{web, [], [yaws, yaws_with_suspended_log, tsung_controller, tsung_slaves, tsung_slave_with_slow_consumer]},
      {shop, [], [release, release_with_slow_till]},
      {bank, [], [mnesia, mnesia_with_audit]}].
 
@@ -71,14 +71,27 @@ yaws_with_suspended_log(Config) ->
     Report = during("{suspended, yaws_log}", in_yaws(Config), Config),
     observed:check(["> yaws_log made no progress for .* \\(suspended\\)", "> yaws_log: "], Report).
 
-tsung(Config) -> healthy(in_tsung(Config), Config).
+%% The controller runs no users, its slaves do.
+tsung_controller(Config) ->
+    Eval = in_tsung(packaged_yaws:controller(), Config),
+    [?assertEqual("true", Eval("lists:member('" ++ Slave ++ "', nodes()).")) || Slave <- packaged_yaws:slaves()],
+    ?assertEqual("undefined", Eval("whereis(ts_client_sup).")),
+    healthy(Eval, Config).
 
-tsung_with_slow_consumer(Config) ->
-    Report = during("consumer", in_tsung(Config), Config),
+tsung_slaves(Config) ->
+    [begin
+         Eval = in_tsung(Slave, Config),
+         Users = list_to_integer(Eval("proplists:get_value(active, supervisor:count_children(ts_client_sup)).")),
+         ?assert(Users > 0),
+         healthy(Eval, Config)
+     end || Slave <- packaged_yaws:slaves()].
+
+tsung_slave_with_slow_consumer(Config) ->
+    Report = during("consumer", in_tsung(hd(packaged_yaws:slaves()), Config), Config),
     observed:check(["mail_sorter: its queue grew by \\d+ messages per second"], Report).
 
 in_yaws(Config) -> fun(Text) -> packaged:eval(?config(system, Config), Text) end.
-in_tsung(Config) -> fun(Text) -> packaged_yaws:eval_tsung(?config(system, Config), Text) end.
+in_tsung(Node, Config) -> fun(Text) -> packaged_yaws:eval_tsung(?config(system, Config), Node, Text) end.
 
 %% -- A release of Elixir -----------------------------------------------------------------------
 
