@@ -10,6 +10,8 @@
 %% A process must itself answer a request for its memory and function. So only the reported processes are asked, and
 %% asked again only after they have run. A process that does not answer at once, because it is in a long NIF, is
 %% reported without its function. dyntrace_process_waits asks those that have stopped with messages in their queues.
+%% Idle processes are asked for their functions only while a lock of `global' is held from one sample to the next, to
+%% find those that wait for it.
 -module(dyntrace_process_samples).
 -behaviour(dyntrace_sampler).
 
@@ -26,6 +28,9 @@
 %% reading itself.
 -define(PART, 5000).
 -define(BATCH, 250).
+
+%% How many idle processes a sample asks whether they wait for a lock.
+-define(ASKED_FOR_LOCK, 250).
 
 %% The minimum time between two samples, even if the interval is shorter.
 -define(LEAST_MS, 900).
@@ -58,6 +63,8 @@
                   watched = #{} :: #{pid() => seen()},
                   part = #{} :: #{pid() => seen()},
                   asker = dyntrace_process_asker:new() :: dyntrace_process_asker:asker(),
+                  %% The processes that held locks of `global' in the last sample.
+                  holders = [] :: [pid()],
                   waits = dyntrace_process_waits:new() :: dyntrace_process_waits:waits()}).
 
 %% -- The callback ----------------------------------------------------------------------
@@ -72,20 +79,22 @@ report(State = #samples{at = At}) ->
     end.
 
 %% Leaves out the sampler itself.
-sample(State = #samples{rest = Rest, watched = Watched, part = Before, asker = Idle, waits = Waits}) ->
+sample(State = #samples{rest = Rest, watched = Watched, part = Before, asker = Asker, waits = Waits,
+                        holders = Earlier}) ->
     Known = maps:merge(Before, Watched),
     Awaited = dyntrace_process_waits:awaited(Waits),
     Again = read(lists:usort(Awaited ++ maps:keys(Known)), Known),
     {Next, Left} = part(Rest),
     Part = read([Pid || Pid <- Next, not is_map_key(Pid, Again), Pid =/= self()], #{}),
-    Seen = maps:merge(Part, Again),
-    {Leading, Asking} = asked(leading(Awaited, Seen), Idle),
+    Holders = dyntrace_process_waits:lock_holders(),
+    IsHeld = lists:any(fun(Pid) -> lists:member(Pid, Earlier) end, Holders),
+    {Seen, Leading, Asking} = led(Awaited, IsHeld, maps:merge(Part, Again), Asker),
     ok = dyntrace_identities:report_sampled(maps:keys(maps:without(maps:keys(Watched), Leading))),
     _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
-    {Asked, New, Asker} = dyntrace_process_waits:report(stopped(Leading), Waits, Asking),
+    {Asked, New, AskingStill} = dyntrace_process_waits:report(stopped(Leading), Waits, Asking),
     IsWhole = Rest =:= [] andalso Left =:= [],
-    State#samples{rest = Left, watched = counted(Asked, Leading), asker = Asker, waits = New,
-                  part = counted(Asked, watched_once(IsWhole, Part, Seen))}.
+    State#samples{rest = Left, watched = counted(Asked, Leading), asker = AskingStill, waits = New, holders = Holders,
+                  part = counted(Asked, watched_once(IsWhole, maps:with(maps:keys(Part), Seen), Seen))}.
 
 %% If one part contains all processes of the node, each sample compares all of them.
 watched_once(true, _, Seen) -> Seen;
@@ -146,12 +155,30 @@ is_still(_, _, _) -> false.
 
 %% -- Leading ---------------------------------------------------------------------------
 
+%% All processes and the leaders, with the answers that arrive in time.
+led(Awaited, IsHeld, All, Asker) ->
+    {Leaders, Asking} = asked(leading(Awaited, All), Asker),
+    {Idle, New} = asked(idle(IsHeld, maps:without(maps:keys(Leaders), All)), Asking),
+    {maps:merge(All, Idle), maps:merge(Leaders, maps:filter(fun is_in_lock/2, Idle)), New}.
+
 leading(Awaited, Seen) ->
     List = maps:to_list(Seen),
+    Locked = lists:sublist(maps:keys(maps:filter(fun is_in_lock/2, Seen)), ?LEADING),
     Suspended = lists:sublist([Pid || {Pid, #seen{status = suspended}} <- List], ?LEADING),
     Rankings = [{#seen.queue, ?LEADING}, {#seen.heap, ?LEADING}, {#seen.more, ?LEADING}, {#seen.still, ?STILL}],
     Most = lists:append([most(Field, Count, List) || {Field, Count} <- Rankings]),
-    maps:with(lists:usort(Awaited ++ Suspended ++ Most), Seen).
+    maps:with(lists:usort(Awaited ++ Locked ++ Suspended ++ Most), Seen).
+
+%% It waited for a lock when it last answered.
+is_in_lock(_, #seen{answer = {_, Function, _, _}}) -> dyntrace_process_waits:is_in_lock(Function);
+is_in_lock(_, #seen{answer = none}) -> false.
+
+%% Processes that have not run since the previous sample and have not been asked since they ran.
+idle(false, _) ->
+    #{};
+idle(true, Seen) ->
+    Idle = [Pid || {Pid, Of = #seen{status = waiting, more = 0}} <- maps:to_list(Seen), has_run(Of)],
+    maps:with(lists:sublist(Idle, ?ASKED_FOR_LOCK), Seen).
 
 most(Field, Count, List) ->
     Sorted = lists:reverse(lists:keysort(1, [{element(Field, Seen), Pid} || {Pid, Seen} <- List,

@@ -11,7 +11,7 @@
 %% monitors takes a few milliseconds.
 -module(dyntrace_process_waits).
 
--export([new/0, awaited/1, report/3, other_memory/3]).
+-export([new/0, awaited/1, report/3, other_memory/3, lock_holders/0, is_in_lock/1]).
 
 -export_type([waits/0, stopped/0]).
 
@@ -78,7 +78,7 @@ report(Stopped, Waits, Asker) ->
 
 %% A process that tries to get a lock runs now and then.
 waits(Of = #{is_still := IsStill, queue := Queue, is_suspended := IsSuspended}, IsAwaited) ->
-    (IsStill orelse kind(Of) =:= lock) andalso (Queue > 0 orelse IsSuspended orelse IsAwaited).
+    kind(Of) =:= lock orelse IsStill andalso (Queue > 0 orelse IsSuspended orelse IsAwaited).
 
 report_wait(_, #wait{kind = none, callers = 0}) ->
     ok;
@@ -114,9 +114,12 @@ find(Waiting, Asker) ->
     Small = [Pid || {Pid, #{other_memory := Bytes}} <- maps:to_list(Waiting), Bytes =< ?MOST_OTHER_MEMORY],
     {Answers, Asking} = dyntrace_process_asker:ask(Small, [monitors, monitored_by], Asker),
     {Asked, Callers, New} = callers([{Pid, By} || {Pid, [_, By]} <- maps:to_list(Answers)], Asking),
-    Locks = locks([lock || #{function := {global, _, _}} <- maps:values(Waiting)]),
+    Holders = case lists:any(fun(Of) -> kind(Of) =:= lock end, maps:values(Waiting)) of
+                  true -> lock_holders();
+                  false -> []
+              end,
     Found = maps:map(fun(Pid, Of) ->
-                             Wait = target(kind(Of), monitored(maps:get(Pid, Answers, undefined)), Locks -- [Pid]),
+                             Wait = target(kind(Of), monitored(maps:get(Pid, Answers, undefined)), Holders -- [Pid]),
                              Wait#wait{queue = maps:get(queue, Of), callers = maps:get(Pid, Callers, 0)}
                      end, Waiting),
     {lists:foldl(fun count/2, Asked, maps:keys(Answers)), Found, New}.
@@ -144,15 +147,19 @@ target(Kind, _, _) -> #wait{kind = Kind}.
 found(Kind, Target, Awaited) ->
     #wait{kind = Kind, target = Target, awaited = [Pid || Pid <- Awaited, is_pid(Pid), node(Pid) =:= node()]}.
 
-%% The processes that hold a lock of `global', if a process waits for one.
-locks([]) ->
-    [];
-locks(_) ->
+%% The processes that hold locks of `global'; none if there are many locks.
+-spec lock_holders() -> [pid()].
+lock_holders() ->
     try ets:info(global_locks, size) =< ?MOST_LOCKS andalso ets:tab2list(global_locks) of
         false -> [];
         Locks -> lists:usort([Pid || {_, _, Holders} <- Locks, is_list(Holders), {Pid, _} <- Holders, is_pid(Pid)])
     catch error:badarg -> []
     end.
+
+%% Whether a process in this function waits until it tries again to get a lock of `global'.
+-spec is_in_lock(mfa()) -> boolean().
+is_in_lock({Module, Function, _}) ->
+    kind(Module, Function) =:= lock.
 
 %% -- Callers -----------------------------------------------------------------------------
 

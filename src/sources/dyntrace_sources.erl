@@ -23,6 +23,7 @@ modules() ->
       identities => dyntrace_identities,
       log => dyntrace_log,
       nodes => dyntrace_nodes,
+      port_samples => {dyntrace_sampler, dyntrace_port_samples},
       ports => dyntrace_ports,
       process_samples => {dyntrace_sampler, dyntrace_process_samples},
       system_monitor => dyntrace_system_monitor,

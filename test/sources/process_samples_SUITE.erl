@@ -12,7 +12,7 @@ suite() ->
 
 all() ->
     [long_queue, large_heap, busy, named, suspended, in_native_function, of_many, no_signal_without_need, waits,
-     no_waits, lttng].
+     waits_for_lock, no_waits, lttng].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -130,6 +130,27 @@ waits(Config) ->
                  lists:last(Waits(Text(Holder)))),
     _ = test_bpftrace:stop(Consumer),
     call(Config, fun() -> [true = exit(Pid, kill) || Pid <- Pids] end).
+
+%% Two processes without messages wait for a lock, which another one holds. An idle process is asked at most once.
+waits_for_lock(Config) ->
+    Lock = fun() -> global:set_lock({?MODULE, self()}) end,
+    [Holder | Waiters] = Pids = call(Config, fun() -> [locks(Lock), spawn(Lock), spawn(Lock)] end),
+    Idle = call(Config, fun() -> made(fun() -> nothing end) end),
+    Before = call(Config, fun() -> reductions(Idle) end),
+    Text = fun(Pid) -> call(Config, fun() -> test_cases:text(Pid) end) end,
+    start([{interval, 10}], Config),
+    Consumer = attach([process_wait], Config),
+    [_ = test_bpftrace:await(Consumer, fun(Event) -> Event =:= {process_wait, #{pid => Text(Waiter), kind => <<"lock">>,
+                                                                                target => Text(Holder), callers => 0}}
+                                       end)
+     || Waiter <- Waiters],
+    ok = test_autotracer:until_sampled(3, Config),
+    _ = test_bpftrace:stop(Consumer),
+    ?assertEqual(1, call(Config, fun() -> reductions(Idle) end) - Before),
+    call(Config, fun() -> [true = exit(Pid, kill) || Pid <- [Idle | Pids]] end).
+
+locks(Lock) ->
+    made(fun() -> true = Lock() end).
 
 %% It has messages, and another process monitors it and calls a third one. Neither is called by a process that waits.
 no_waits(Config) ->

@@ -193,7 +193,8 @@ samples(Config) ->
                          {sources, Results, _, _} = lists:keyfind(sources, 1, Worker),
                          lists:sum([dyntrace_sampler:samples(State)
                                     || {Name, {on, State}} <- maps:to_list(Results),
-                                       lists:member(Name, [allocators, counters, process_samples, tables])])
+                                       lists:member(Name, [allocators, counters, port_samples, process_samples,
+                                                           tables])])
                  end).
 
 %% -- Flags and patterns ----------------------------------------------------------------------------

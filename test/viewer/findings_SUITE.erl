@@ -187,6 +187,9 @@ cases() ->
      {large_heaps, medium, "<0.90.0> shop_db: the VM reported a heap of up to 88.0 MB, 1 time",
       [identity(0, ?A, "shop_db"), {10, vm_large_heap, #{pid => ?A, heap => 1000000, old_heap => 10000000,
                                                          fragments => 0}}]},
+     {blocked_ports, low, "<0.90.0> shop_db: the other side of #Port<0.5> tcp_inet has read nothing for 3.00 s, and "
+                          "9.00 kB wait", [identity(0, ?A, "shop_db"), port_identity(0, "#Port<0.5>", ?A, "tcp_inet"),
+                                      queues("#Port<0.5>", 9000, [0, 0, 0, 0])]},
      {busy_ports, medium, "<0.90.0> shop_db was suspended 1 time by the busy port #Port<0.5>",
       [identity(0, ?A, "shop_db"), {10, vm_busy_port, #{pid => ?A, port => "#Port<0.5>"}}]},
      {reported_queues, medium, "<0.90.0> shop_db: the VM reported a long message queue, 1 time",
@@ -388,6 +391,12 @@ similar() ->
      {growing_queue, suspended()},
      {long_wait, suspended()},
      %% A few messages that are never received; and a process that works.
+     %% The other side reads slowly, has read just now, or the connection was closed.
+     {blocked_ports, queues("#Port<0.5>", 9000000, [0, 0, 1, 0])},
+     {blocked_ports, queues("#Port<0.5>", 9000000, [0, 0, 0, 0, 0, 9])},
+     {blocked_ports, [queues("#Port<0.5>", 9000000, [0, 0, 0, 0]), in(9 * ?S, ?A)]},
+     {blocked_ports, [queues("#Port<0.5>", 9000000, [0, 0, 0, 0]),
+                      {4 * ?S, port_exit, #{port => "#Port<0.5>", reason => "normal"}}]},
      {stuck_process, [sample(N * ?S, ?A, 5, 2600, 0, "waiting") || N <- lists:seq(0, 9)]},
      {stuck_process, [sample(N * ?S, ?A, 500, 2600, 1000, "waiting") || N <- lists:seq(0, 9)]},
      %% It happens to be suspended briefly at each sample.
@@ -562,6 +571,11 @@ stuck(Config) ->
                          "wait <0.91.0> shop_front; 2 callers wait"}],
                  Found([[sample(N * ?S, ?B, 2, 0, 500, "waiting", "global:random_sleep/1") || N <- lists:seq(0, 4)],
                         waits(?B, {"lock", ?A, 2}), waits(4, ?B, {"lock", ?A, 2})])),
+    %% The same without messages or callers.
+    ?assertEqual([{medium, "<0.90.0> shop_db holds a lock of `global`: others have waited for it for 3.00 s; behind it "
+                           "wait <0.91.0> shop_front"}],
+                 Found([[sample(N * ?S, ?B, 0, 0, 500, "waiting", "global:random_sleep/1") || N <- lists:seq(0, 4)],
+                        waits(?B, {"lock", ?A, 0}), waits(4, ?B, {"lock", ?A, 0})])),
     ?assertEqual([{medium, "<0.90.0> shop_db and 2 more made no progress for 3.00 s (suspended) in a:b/1"}],
                  Found([sample(N * ?S, Pid, 0, 0, 0, "suspended") || N <- lists:seq(0, 3), Pid <- [?A, ?B, ?C]])).
 
@@ -592,7 +606,10 @@ not_stuck(Config) ->
              stopped(?A, "gen:do_call/4", [0, 0, 1, 1], {"call", ?B, 1}),
              %% The lock goes from one to the other.
              [[sample(N * ?S, ?B, 2, 0, 500, "waiting", "global:random_sleep/1") || N <- lists:seq(0, 4)]
-              | [waits(N, ?B, {"lock", pid(N), 2}) || N <- lists:seq(1, 4)]]])].
+              | [waits(N, ?B, {"lock", pid(N), 2}) || N <- lists:seq(1, 4)]],
+             %% It has waited for two seconds.
+             [[sample(N * ?S, ?B, 0, 0, 500, "waiting", "global:random_sleep/1") || N <- lists:seq(2, 4)]
+              | [waits(N, ?B, {"lock", ?A, 0}) || N <- lists:seq(2, 4)]]])].
 
 %% No event reports that an accepted socket was opened; the message to the accepting process does. Some sockets are
 %% asked for their addresses while they are open.
@@ -1088,6 +1105,11 @@ sample(At, Pid, Queue, Memory, Reductions, State) ->
 sample(At, Pid, Queue, Memory, Reductions, State, In) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => In,
                            state => State}}.
+
+%% A port with one sample per second, before which so many bytes have left its queue.
+queues(Port, Queue, Sent) ->
+    [{N * ?S, port_sample, #{port => Port, pid => ?A, queue => Queue, sent => Bytes}}
+     || {N, Bytes} <- lists:enumerate(0, Sent)].
 
 %% A process without a reduction, which has these messages in one sample per second.
 stopped(Pid, In, Queues, Wait) ->

@@ -218,6 +218,12 @@ static void table(void *data, struct dt_process *owner, const struct dt_table_sa
          WORD("name", e->name), NUMBER("memory", e->memory), NUMBER("objects", e->objects));
 }
 
+static void port_queue(void *data, struct dt_process *port, const struct dt_port_sample *e,
+                       int64_t now) {
+    LINE(data, now, "port_queue", PROCESS("port", port), NUMBER("queue", e->queue),
+         NUMBER("sent", e->sent));
+}
+
 static void wait(void *data, struct dt_process *process, struct dt_process *target,
                  const struct dt_process_wait *e, int64_t now) {
     LINE(data, now, "wait", PROCESS("process", process), PROCESS("target", target), TEXT(e, kind),

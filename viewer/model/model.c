@@ -144,6 +144,7 @@ static const struct handling {
     [DT_withheld] = {withheld, OTHERS},
     [DT_vm_counter] = {dt_instants_counter, OTHERS},
     [DT_table_sample] = {dt_instants_table, OTHERS},
+    [DT_port_sample] = {dt_instants_port, OTHERS},
     [DT_vm_long_gc] = {dt_instants_event, OTHERS},
     [DT_vm_long_schedule] = {dt_instants_event, OTHERS},
     [DT_vm_large_heap] = {dt_instants_event, OTHERS},

@@ -10,7 +10,7 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests, copies, literals,
- *     life_counts, purges, sampled_tables, waits
+ *     life_counts, purges, sampled_tables, port_queues, waits
  *     activity, heap_growth, formatting     what a process did
  *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -30,6 +30,7 @@
 #include "summary/literals.h"
 #include "summary/purges.h"
 #include "summary/requests.h"
+#include "summary/port_queues.h"
 #include "summary/sampled_tables.h"
 #include "summary/unclear_exits.h"
 #include "summary/waits.h"
@@ -69,6 +70,7 @@ struct dt_summary {
     struct dt_requests requests;
     struct dt_lives lives;
     struct dt_ets_tables ets_tables;
+    struct dt_port_queues port_queues;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     struct dt_list gave_up;                           /* supervisors */
     struct dt_list long_runs;                         /* on normal schedulers, without a pause */

@@ -488,6 +488,14 @@ static void table(void *data, struct dt_process *owner, const struct dt_table_sa
     dt_ets_tables_add(&summary->ets_tables, dt_actor_of(&summary->actors, owner), sample, time);
 }
 
+static void port_queue(void *data, struct dt_process *port, const struct dt_port_sample *sample,
+                       int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    dt_port_queues_add(&summary->port_queues, dt_actor_of(&summary->actors, port), sample, time);
+}
+
 static void lost(void *data, const struct dt_lost *lost) {
     struct dt_summary *summary = data;
 
@@ -556,6 +564,7 @@ const struct dt_sink dt_summary_collector = {
     .instant = dt_summary_instant,
     .counter = counter,
     .table = table,
+    .port_queue = port_queue,
     .sample = dt_summary_sample,
     .wait = dt_summary_wait,
     .lost = lost,

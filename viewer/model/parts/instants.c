@@ -101,6 +101,14 @@ void dt_instants_table(struct node *node, const struct dt_recorded *event) {
         DT_EMIT(node->world, table, &owner->seen, e, event->time);
 }
 
+void dt_instants_port(struct node *node, const struct dt_recorded *event) {
+    const struct dt_port_sample *e = &event->fields.port_sample;
+    struct process *port = dt_process_of(node, e->port);
+
+    if (port && !port->has_exited)
+        DT_EMIT(node->world, port_queue, &port->seen, e, event->time);
+}
+
 void dt_instants_wait(struct node *node, const struct dt_recorded *event) {
     const struct dt_process_wait *e = &event->fields.process_wait;
     struct process *p = dt_process_of(node, e->pid);

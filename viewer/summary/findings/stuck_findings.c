@@ -5,8 +5,8 @@
  *                              price_cache <- stock_index        a circle: a deadlock
  *
  * A process is stuck if samples show no progress while messages wait in its queue, or while it is
- * suspended. Evidence that this is not its normal state: processes call it, or its queue grows
- * while it waits in a function that handles no messages.
+ * suspended. Evidence that this is not its normal state: processes call it, its queue grows while
+ * it waits in a function that handles no messages, or it waits for a lock.
  */
 #include <string.h>
 
@@ -87,7 +87,7 @@ static bool is_evident(const struct dt_summary *summary, const struct dt_actor *
 
     if (!of)
         return false;
-    if (of->is_suspended)
+    if (of->is_suspended || is_of_kind(wait, "lock"))
         return true;
     return wait && of->last_queue > 0 &&
            (wait->callers > 0 || (is_blocked(wait) && of->last_queue > of->still_first_queue));
@@ -330,6 +330,8 @@ static enum dt_severity severity_of(const struct dt_summary *summary, const stru
         return chain->messages ? DT_HIGH : DT_MEDIUM;
     if (chain->is_circle || (of && of->is_suspended))
         return DT_HIGH;
+    if (!chain->callers && !chain->messages)
+        return DT_MEDIUM;
     return is_behind && (!is_call || !is_stuck(summary, chain->last)) ? DT_HIGH : DT_MEDIUM;
 }
 

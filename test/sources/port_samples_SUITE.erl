@@ -1,0 +1,88 @@
+%% The probe port_sample: the ports with data in their output queues, compared with Erlang's own data.
+-module(port_samples_SUITE).
+
+-include("../support/suite.hrl").
+
+-import(test_autotracer, [start/2, attach/2, call/2]).
+
+-define(PROBE, port_sample).
+
+suite() ->
+    [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
+
+all() ->
+    [connection, largest].
+
+%% The other side of a connection reads nothing at first, and then what has been written.
+connection(Config) ->
+    Consumer = sampled(Config),
+    {Sender, Port, Reader} = call(Config, fun connected/0),
+    {Text, Owner, Queue, Written} = call(Config, fun() -> {test_cases:text(Port), test_cases:text(Sender),
+                                                           info(Port, queue_size), info(Port, output)} end),
+    Expected = #{port => Text, pid => Owner, queue => Queue, sent => 0},
+    _ = test_bpftrace:await(Consumer, fun(Event) -> Event =:= {?PROBE, Expected} end),
+    call(Config, fun() -> Reader ! {read, Written, self()}, receive {Reader, read} -> ok end end),
+    %% Part of what it reads was in the buffers of the kernel.
+    Sent = fun() -> lists:sum([Sent || #{port := Of, sent := Sent} <- samples(Consumer), Of =:= Text]) end,
+    ok = test_wait:until("its queue is empty", 0, fun() -> call(Config, fun() -> info(Port, queue_size) end) end),
+    ok = test_autotracer:until_sampled(3, Config),
+    ?assert(Sent() =< Queue, {Sent(), Queue}),
+    Before = length(samples(Consumer)),
+    ok = test_autotracer:until_sampled(3, Config),
+    ?assertEqual(Before, length(samples(Consumer))),
+    [true = call(Config, fun() -> exit(Pid, kill) end) || Pid <- [Sender, Reader]],
+    _ = test_bpftrace:stop(Consumer).
+
+%% Of more ports with data, those with most data have samples. A port that is closed meanwhile has none.
+largest(Config) ->
+    All = [{_, First, _} | _] = call(Config, fun() -> [connected() || _ <- lists:seq(1, 12)] end),
+    true = call(Config, fun() -> port_close(First) end),
+    Consumer = sampled(Config),
+    ok = test_wait:until("ten samples", fun() -> length(samples(Consumer)) >= 10 end),
+    [_ | Most] = call(Config, fun() -> lists:sort([{info(Port, queue_size), Port} || {_, Port, _} <- tl(All)]) end),
+    Longest = call(Config, fun() -> [test_cases:text(Port) || {_, Port} <- Most] end),
+    ok = test_wait:until("samples of the ten longest queues", lists:sort(Longest),
+                         fun() ->
+                                 Ports = [Of || #{port := Of} <- samples(Consumer)],
+                                 lists:sort(lists:sublist(lists:reverse(Ports), 10))
+                         end),
+    [true = call(Config, fun() -> exit(Pid, kill) end) || {Sender, _, Reader} <- All, Pid <- [Sender, Reader]],
+    _ = test_bpftrace:stop(Consumer).
+
+sampled(Config) ->
+    start([{interval, 10}], Config),
+    attach([?PROBE], Config).
+
+samples(Consumer) ->
+    [Sample || {?PROBE, Sample} <- test_bpftrace:events(Consumer)].
+
+%% -- On the node -----------------------------------------------------------------------------
+
+info(Port, Item) ->
+    {Item, Value} = erlang:port_info(Port, Item),
+    Value.
+
+%% The owner of a connection, in whose queue data waits, the connection, and the process at the other side.
+connected() ->
+    Self = self(),
+    {ok, Listener} = gen_tcp:listen(0, [{active, false}, binary, {ip, {127, 0, 0, 1}}]),
+    {ok, Number} = inet:port(Listener),
+    Reader = spawn(fun() -> {ok, Socket} = gen_tcp:accept(Listener), Self ! accepted, reads(Socket) end),
+    Sender = spawn(fun() ->
+                           {ok, Socket} = gen_tcp:connect({127, 0, 0, 1}, Number, [{high_watermark, 100000000}]),
+                           ok = gen_tcp:send(Socket, <<0:(8 * 20000000)>>),
+                           Self ! {self(), Socket},
+                           receive never -> ok end
+                   end),
+    receive accepted -> ok end,
+    ok = gen_tcp:controlling_process(Listener, Reader),
+    receive {Sender, Port} -> {Sender, Port, Reader} end.
+
+reads(Socket) ->
+    receive {read, Bytes, From} -> {ok, _} = read(Socket, Bytes), From ! {self(), read} end,
+    reads(Socket).
+
+read(_, 0) -> {ok, all};
+read(Socket, Left) ->
+    {ok, Data} = gen_tcp:recv(Socket, min(Left, 1000000)),
+    read(Socket, Left - byte_size(Data)).
