@@ -17,7 +17,7 @@
 %% A level is the value at the time of the sample. A total is counted from the start of the node. A counter whose value
 %% is undefined is left out.
 
--type question() :: memory | open_files | cgroup | {system_info | statistics, Item :: atom()}.
+-type question() :: memory | open_files | cgroup | nodes | {system_info | statistics, Item :: atom()}.
 
 -type value() :: {Name :: string(), Value :: integer(), Unit :: string()}.
 %% The values of the probe's fields.
@@ -38,6 +38,7 @@ counters() ->
      {"process_limit", "number", level, {system_info, process_limit}, fun same/1},
      {"port_limit", "number", level, {system_info, port_limit}, fun same/1},
      {"atom_limit", "number", level, {system_info, atom_limit}, fun same/1},
+     {"connected_nodes", "number", level, nodes, fun same/1},
      {"open_files", "number", level, open_files, fun first/1},
      {"open_files_limit", "number", level, open_files, fun({_, Limit}) -> Limit end},
      {"cpu_quota", "per mille", level, cgroup, fun(Cpu) -> maps:get(quota, Cpu, undefined) end},
@@ -90,6 +91,8 @@ answer(open_files, _) ->
     {ok, dyntrace:open_files()};
 answer(cgroup, Cgroup) ->
     {ok, dyntrace_cgroup:cpu(Cgroup, fun dyntrace:kernel_file/1)};
+answer(nodes, _) ->
+    {ok, length(nodes())};
 answer({system_info, Item}, _) ->
     {ok, erlang:system_info(Item)};
 answer({statistics, Item}, _) ->

@@ -18,7 +18,7 @@ all() ->
      terms_by_inference, copied_argument, storm_at_a_listener, suspended_first, stuck, not_stuck,
      loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, throttled_node, files_or_ports, ends_of_otp,
      parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, computing, planted,
-     planted_waits, timed_out, busy_without_deliveries].
+     planted_waits, timed_out, busy_without_deliveries, timers].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -154,6 +154,8 @@ cases() ->
        levels("memory_binary", megabytes([10, 15, 20, 25, 30]))]},
      {busy_process, medium, "<0.90.0> shop_db ran for 81 % of the recording",
       [identity(0, ?A, "shop_db"), in(0, ?A), out(810 * ?MS, ?A), in(?S, ?B)]},
+     {timers, medium, "<0.90.0> session_mgr: timers woke it 600 times per second (inferred)",
+      [levels("connected_nodes", [0, 0]) | ticks(?A, 600)]},
      {file_io, medium, "<0.90.0> shop_db waited for files for 60 % of the recording",
       [on(Thread, Event) || {Thread, Event} <- [{"1_scheduler", identity(0, ?A, "shop_db")},
                                                 {"1_dirty_io_sche", in(0, ?A)}, {"1_dirty_io_sche", out(600 * ?MS, ?A)},
@@ -391,6 +393,15 @@ similar() ->
      {growing_queue, suspended()},
      {long_wait, suspended()},
      %% A few messages that are never received; and a process that works.
+     %% Fewer wakes; a connected node may have sent the messages; the process was preempted, or computes; a sender.
+     {timers, [levels("connected_nodes", [0, 0]) | ticks(?A, 450)]},
+     {timers, [levels("connected_nodes", [0, 1]) | ticks(?A, 600)]},
+     {timers, ticks(?A, 600)},
+     {timers, [levels("connected_nodes", [0, 0]), levels("scheduler_utilization_1", [900, 900]) | ticks(?A, 600)]},
+     {timers, [levels("connected_nodes", [0, 0]), sample(?S, ?A, 0, 2600, 2000000, "running") | ticks(?A, 600)]},
+     {timers, [levels("connected_nodes", [0, 0]), [send(N * ?MS, ?B, ?A, "tick") || N <- lists:seq(1, 1000)]
+               | ticks(?A, 600)]},
+     {timers, [levels("connected_nodes", [0, 0]) | [ticks(pid(N), 40) || N <- lists:seq(1, 100)]]},
      %% The other side reads slowly, has read just now, or the connection was closed.
      {blocked_ports, queues("#Port<0.5>", 9000000, [0, 0, 1, 0])},
      {blocked_ports, queues("#Port<0.5>", 9000000, [0, 0, 0, 0, 0, 9])},
@@ -831,6 +842,20 @@ call_each_other([One, Other]) ->
                         end),
     test_node:call(Other, fun() -> true = erlang:disconnect_node(Mine), ok end).
 
+%% Processes of one kind, messages of the timer server, and recorded deliveries.
+timers(Config) ->
+    Alone = levels("connected_nodes", [0, 0]),
+    Woken = [N * ?S div 600 || N <- lists:seq(1, 1200)],
+    ?assertEqual([{medium, "100 processes like <0.101.0> session_mgr: timers woke them 6000 times per second (inferred)"}],
+                 found(timers, report([Alone | [ticks(pid(N), 60) || N <- lists:seq(1, 100)]], Config))),
+    ?assertEqual([{medium, "<0.90.0> session_mgr: timers woke it 600 times per second (inferred)"}],
+                 found(timers, report([Alone, ticks(?A, 1), identity(0, ?B, "timer_server")
+                                       | [send(At, ?B, ?A, "tick") || At <- Woken]], Config))),
+    ?assertEqual([{medium, "<0.90.0> session_mgr: timers sent it 600 messages per second"}],
+                 found(timers, report([ticks(?A, 1)
+                                       | [{At, message_delivery, #{from => "", to => ?A, node => "clock_service",
+                                                                   message => "tick"}} || At <- Woken]], Config))).
+
 %% Uses the events that the command records by default. The caller polls its mailbox, and receives other messages and
 %% signals while it waits for the reply, also when its timeout has expired and other processes keep it from running.
 timed_out(Config) ->
@@ -1105,6 +1130,12 @@ sample(At, Pid, Queue, Memory, Reductions, State) ->
 sample(At, Pid, Queue, Memory, Reductions, State, In) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => In,
                            state => State}}.
+
+%% A process that runs so many times per second for two seconds, beside one that sends messages.
+ticks(Pid, PerSecond) ->
+    Every = ?S div PerSecond,
+    [identity(0, Pid, "session_mgr"), send(0, ?C, ?D, "m"), in(2 * ?S, ?D)
+     | [[in(N * Every, Pid), out(N * Every + 10000, Pid)] || N <- lists:seq(0, 2 * PerSecond)]].
 
 %% A port with one sample per second, before which so many bytes have left its queue.
 queues(Port, Queue, Sent) ->

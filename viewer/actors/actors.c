@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "shared/arrays.h"
+
 enum {
     /* The maximum number of sums; further ones are counted as "others". */
     SUMS = 4096,
@@ -118,6 +120,10 @@ struct dt_actor *dt_actor_sum(struct dt_actors *actors, struct dt_seen_node *nod
     actor->show = actor->texts = g_strdup(show);
     g_hash_table_add(actors->sums, actor);
     return actor;
+}
+
+GPtrArray *dt_actor_sums(const struct dt_actors *actors) {
+    return dt_rows_of(actors->sums);
 }
 
 static const char *or_text(const char *a, const char *b) {

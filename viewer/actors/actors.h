@@ -49,6 +49,8 @@ void dt_actors_free(struct dt_actors *actors);
 struct dt_actor *dt_actor_of(struct dt_actors *actors, struct dt_process *process);
 struct dt_actor *dt_actor_sum(struct dt_actors *actors, struct dt_seen_node *node,
                               const char *show);
+/* All sums, to be freed. */
+GPtrArray *dt_actor_sums(const struct dt_actors *actors);
 /* The sum of the processes with the same initial call, or of the ports with the same name. */
 struct dt_actor *dt_actor_kind(struct dt_actor *actor);
 /* Notes the process's parent: of a port, its current owner. */

@@ -38,6 +38,10 @@ struct dt_walk {
 };
 void dt_sampled_free(struct dt_sampled *sampled); /* NULL is allowed */
 
+/* A message of a timer: of timer_server, or of the VM's timers, if delivered. Or a run after a wait
+   that no message ended. */
+enum dt_wake { DT_WAKE_TIMER, DT_WAKE_UNEXPLAINED, DT_WAKES };
+
 struct dt_arrival;
 
 struct dt_activity {
@@ -50,8 +54,11 @@ struct dt_activity {
     int64_t longest_run; /* ns */
     int64_t longest_wait, longest_wait_at;
     uint64_t collections, sent, received, mailbox_max, bytes_out;
-    uint64_t reached;                 /* messages that reached it, including inferred ones */
-    uint64_t call_events;             /* calls and returns */
+    uint64_t reached;     /* messages that reached it, including inferred ones */
+    uint64_t call_events; /* calls and returns */
+    uint64_t wakes[DT_WAKES];
+    struct dt_actor *woken_kind;      /* the sum that counts its wakes; NULL: none */
+    uint64_t woken_processes;         /* of a sum: how many of its processes have wakes */
     uint64_t heap_max;                /* words after any collection */
     uint64_t binaries;                /* bytes outside of its heap, after its last collection */
     bool has_crashed;                 /* its exit was a crash */

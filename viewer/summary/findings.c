@@ -9,7 +9,8 @@ static dt_find_some *const finders[] = {
     dt_find_in_recording, dt_find_in_exits,  dt_find_in_causes, dt_find_in_lives,
     dt_find_in_messages,  dt_find_in_queues, dt_find_in_memory, dt_find_in_time,
     dt_find_in_reports,   dt_find_in_log,    dt_find_in_calls,  dt_find_in_schedulers,
-    dt_find_in_ports,     dt_find_in_growth, /* after those that find causes of growth */
+    dt_find_in_ports,     dt_find_in_timers, dt_find_in_growth, /* after those that find causes of
+                                                                   growth */
 };
 
 /* By severity, then in the order of rules.def. g_array_sort is stable. */

@@ -11,6 +11,10 @@
 /* Bytes of a request's shape, and of an example text. */
 enum { SHAPE = 80, EXAMPLE = 160 };
 
+/* A timer ends a wait at a full millisecond, so few such waits are shorter. A preempted process
+   waits for less time on a node with idle schedulers. */
+#define SHORTEST_TIMER_NS INT64_C(100000)
+
 static void drop_actor(void *actor) {
     dt_actor_drop(actor);
 }
@@ -189,6 +193,22 @@ static void on_running(struct dt_summary *summary, struct dt_actor *actor,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
+/* Counts a wake of a process for it and for its kind. */
+static void on_wake(struct dt_actor *actor, enum dt_wake wake) {
+    struct dt_activity *activity = actor->activity;
+    struct dt_actor *kind = dt_actor_kind(actor);
+
+    /* Its initial call may become known later than its first wake. */
+    if (activity->woken_kind != kind) {
+        if (activity->woken_kind)
+            activity->woken_kind->activity->woken_processes--;
+        activity->woken_kind = kind;
+        kind->activity->woken_processes++;
+    }
+    activity->wakes[wake]++;
+    kind->activity->wakes[wake]++;
+}
+
 static void interval(void *data, const struct dt_interval *i) {
     struct dt_summary *summary = data;
 
@@ -209,6 +229,9 @@ static void interval(void *data, const struct dt_interval *i) {
     case DT_STATE_WAITING:
         actor->activity->is_traced = actor->activity->ran = true;
         actor->activity->waiting += i->end - i->begin;
+        if (actor->kind == DT_PROCESS && i->inferred && !i->is_open &&
+            i->end - i->begin >= SHORTEST_TIMER_NS)
+            on_wake(actor, DT_WAKE_UNEXPLAINED);
         break;
     case DT_STATE_COLLECTING:
         actor->activity->is_traced = true;
@@ -301,6 +324,11 @@ static void call_end(void *data, struct dt_frame *frame) {
 
 /* -- Messages --------------------------------------------------------------------------- */
 
+/* The process of module `timer', whose messages most of its functions send. */
+static bool is_timer_server(const struct dt_process *process) {
+    return process && strcmp(process->name, "timer_server") == 0;
+}
+
 static void sent(void *data, struct dt_message *m) {
     struct dt_summary *summary = data;
 
@@ -313,6 +341,8 @@ static void sent(void *data, struct dt_message *m) {
         from->activity->sent++;
     if (from && m->to && m->to->kind == DT_PROCESS && m->to->node == m->from->node)
         dt_copies_sent(&summary->copies, from, dt_actor_of(&summary->actors, m->to), m->sent);
+    if (m->to && is_timer_server(m->from))
+        on_wake(dt_actor_of(&summary->actors, m->to), DT_WAKE_TIMER);
     dt_purges_sent(&summary->purges, node, m);
     dt_literals_sent(&summary->literals, node, m);
     dt_load_count(&summary->load, &summary->period, node, DT_LOAD_SENT, m->sent);
@@ -335,6 +365,8 @@ static void delivered(void *data, struct dt_message *m) {
     if (!to)
         return;
     to->activity->received++;
+    if (strcmp(m->timer, "clock_service") == 0)
+        on_wake(to, DT_WAKE_TIMER);
     if (to->node && to->kind == DT_PROCESS)
         to->node->has_receipts = true;
 }

@@ -60,4 +60,5 @@ GHashTable *dt_find_stuck(struct dt_summary *summary);
 typedef void dt_find_some(struct dt_summary *summary);
 dt_find_some dt_find_in_recording, dt_find_in_exits, dt_find_in_causes, dt_find_in_lives,
     dt_find_in_messages, dt_find_in_queues, dt_find_in_memory, dt_find_in_time, dt_find_in_reports,
-    dt_find_in_log, dt_find_in_calls, dt_find_in_schedulers, dt_find_in_ports, dt_find_in_growth;
+    dt_find_in_log, dt_find_in_calls, dt_find_in_schedulers, dt_find_in_ports, dt_find_in_timers,
+    dt_find_in_growth;
