@@ -38,11 +38,11 @@ static const char limits[] =
 #define KB " kB"
 
 static const struct rule {
-    const char *name, *about, *severity, *looks_at, *evidence, *limits, *why, *next;
+    const char *name, *about, *severity, *looks_at, *evidence, *limits, *why, *next, *example;
 } rules[] = {
 #define LIMIT(name, number, unit, meaning) "- `" #name "` = " #number unit ": " meaning "\n"
-#define RULE(name, about, severity, looks_at, evidence, limits, why, next)                         \
-    {#name, #about, severity, looks_at, evidence, "" limits, why, next},
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next, example)                \
+    {#name, #about, severity, looks_at, evidence, "" limits, why, next, example},
 #include "summary/findings/rules.def"
 };
 
@@ -54,8 +54,9 @@ int main(void) {
                rules[i].looks_at);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];
-        printf("\n## %s\n%s\n\nEvidence: %s. Next: %s. Details: the report's table `%s`.%s\n%s",
-               rule->name, rule->why, rule->evidence, rule->next, rule->about,
+        printf("\n## %s\n%s\n\n    %s\n\nEvidence: %s. Next: %s. Details: the report's table "
+               "`%s`.%s\n%s",
+               rule->name, rule->why, rule->example, rule->evidence, rule->next, rule->about,
                *rule->limits ? " Limits:" : "", rule->limits);
     }
     fputs(limits, stdout);

@@ -35,7 +35,7 @@ typedef int64_t dt_MINUTES; /* ns */
 /* dt_limits.slow_server.call is 10 ms, in ns. */
 struct dt_limits {
 #define LIMIT(name, number, unit, meaning) dt_##unit name;
-#define RULE(name, about, severity, looks_at, evidence, limits, why, next)                         \
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next, example)                \
     struct {                                                                                       \
         limits                                                                                     \
     } name;

@@ -2,12 +2,13 @@
 
 const struct dt_limits dt_limits = {
 #define LIMIT(name, number, unit, meaning) .name = (dt_##unit)(number)*DT_UNIT_##unit,
-#define RULE(name, about, severity, looks_at, evidence, limits, why, next) .name = {limits},
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next, example)                \
+    .name = {limits},
 #include "summary/findings/rules.def"
 };
 
 const struct dt_rule dt_rules[DT_RULES] = {
-#define RULE(name, about, severity, looks_at, evidence, limits, why, next)                         \
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next, example)                \
     [DT_RULE_##name] = {#name, #about, next},
 #include "summary/findings/rules.def"
 };

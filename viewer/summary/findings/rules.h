@@ -11,7 +11,7 @@
 #include "summary/findings/limits.h"
 
 enum dt_rule_number {
-#define RULE(name, about, severity, looks_at, evidence, limits, why, next) DT_RULE_##name,
+#define RULE(name, about, severity, looks_at, evidence, limits, why, next, example) DT_RULE_##name,
 #include "summary/findings/rules.def"
     DT_RULES
 };
