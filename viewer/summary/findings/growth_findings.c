@@ -69,20 +69,23 @@ static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum
     return most && dt_is_share((int64_t)(most->started - most->ended), grown, HALF) ? most : NULL;
 }
 
-/* "; most are shop:init/1, started by <0.90.0> shop_sup: 2700 started, 3 ended". */
+/* "; most are shop:init/1, started by <0.90.0> shop_sup: 2700 started, 3 ended". The name of a port
+   has its peer. */
 static char *show_most(const struct dt_lives_row *most, const char *noun) {
     if (!most)
         return g_strdup("");
     g_autofree char *parent = dt_actor_show_where(most->parent);
     bool is_accepted = most->parent && most->parent->kind == DT_PORT;
     bool is_port = most->kind == DT_PORT;
-    return g_strdup_printf("; most are %s, %s by %s: %" PRIu64 " %s, %" PRIu64 " %s",
+    g_autofree char *example = is_port ? dt_actor_show_where(most->example) : NULL;
+    return g_strdup_printf("; most are %s, %s by %s: %" PRIu64 " %s, %" PRIu64 " %s%s%s",
                            *most->what ? most->what : noun,
                            is_accepted ? "accepted"
                            : is_port   ? "opened"
                                        : "started",
                            parent, most->started, is_port ? "opened" : "started", most->ended,
-                           is_port ? "closed" : "ended");
+                           is_port ? "closed" : "ended", is_port ? ", for example " : "",
+                           is_port ? example : "");
 }
 
 /* A node that starts or is upgraded loads modules, which bring their atoms. */
