@@ -97,6 +97,17 @@ static bool is_short(const struct dt_actor *actor) {
     return actor->ended != DT_NO_VALUE && actor->ended - actor->began <= life;
 }
 
+static bool has_peer(const struct dt_actor *actor) {
+    return actor->kind == DT_PORT && strstr(actor->name, " <-> ");
+}
+
+/* The later one, unless the earlier one tells more: it has crashed, or has a peer. */
+static bool is_better_example(const struct dt_actor *actor, const struct dt_actor *earlier) {
+    if (!earlier || actor->activity->has_crashed || has_peer(actor))
+        return true;
+    return !earlier->activity->has_crashed && !has_peer(earlier);
+}
+
 void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
     struct dt_lives_row *row = row_of(lives, actor);
 
@@ -104,7 +115,7 @@ void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
         return;
     if (actor->activity->has_crashed && row->crashed++ == 0)
         row->first_crash = actor->ended;
-    if (!row->example || actor->activity->has_crashed || !row->example->activity->has_crashed) {
+    if (is_better_example(actor, row->example)) {
         dt_actor_drop(row->example);
         row->example = dt_actor_keep(actor);
     }
