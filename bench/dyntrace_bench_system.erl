@@ -40,6 +40,8 @@ states() ->
     Long = ["--seconds", "600"],
     [{untouched, "untouched", none},
      {loaded, "loaded, no consumer", none},
+     {samples, "sampled: `dyntrace record --events samples,counters`",
+      ["record", "--events", "samples,counters", "-o"]},
      {top, "watched by `dyntrace top`", ["top" | Long]},
      {exact, "watched by `dyntrace top --exact`", ["top", "--exact" | Long]},
      {profile, "sampled by `dyntrace profile`", ["profile" | Long]},
