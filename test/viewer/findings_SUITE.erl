@@ -167,17 +167,9 @@ cases() ->
      {failed_spans,
       [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
        {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "error"}}]},
-     {short_connections,
-      [identity(0, ?A, "listener"),
-       [[{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}},
-         {N * 50 * ?MS + 10 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(0, 19)],
-       in(?S, ?A)]},
-     {short_lives,
-      [identity(0, ?A, "listener"), [[spawned(N * 10 * ?MS, pid(N), ?A), exited(N * 10 * ?MS + ?MS, pid(N), "normal")]
-                                     || N <- lists:seq(0, 99)], in(?S, ?A)]},
-     {exceptions,
-      [[call(N, ?A), {N + 1, function_exception, #{pid => ?A, entry => "shop:pay/1", class => "error"}}]
-       || N <- lists:seq(10, 100, 10)]},
+     {short_connections, connections(20)},
+     {short_lives, lives(100)},
+     {exceptions, exceptions(10)},
      {traced_calls,
       [in(0, ?A), [[call(N * 1000, ?A), {N * 1000 + 500, function_return, #{pid => ?A, entry => "shop:pay/1",
                                                                           depth => 0}}] || N <- lists:seq(1, 50000)],
@@ -189,14 +181,52 @@ refused_locks(Config) ->
                            "requests made a transaction start again; " ++ _}],
                  found(lock_waits, report(locks(4, 1, "{not_granted,{cyclic,shop@host}}"), Config))).
 
-%% Recordings that resemble a finding without being one.
+%% Recordings that resemble a finding without being one, of each rule.
 not_found(Config) ->
+    ?assertEqual(lists:usort([Rule || {Rule, _} <- cases()]), lists:usort([Rule || {Rule, _} <- similar()])),
     [?assertEqual([], found(Rule, Report), Rule)
      || {{Rule, _}, Report} <- with_reports(fun({_, Events}) -> Events end, similar(), Config)].
 
 %% {Rule, events}.
 similar() ->
-    [{busy_schedulers, [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 40)]},
+    [%% The recording is complete, has other events as well, and the node did not end.
+     {lost_events, [in(1000, ?A), in(3000, ?A)]},
+     {no_events, [in(0, ?A), {50, "other:function", #{pid => ?A}}]},
+     {node_ended, {[{ended, ""}], [in(0, ?A)]}},
+     %% Suspended without an event of the system monitor; a long queue that has samples.
+     {busy_ports, [sample(N * ?S, ?A, 0, 2600, 0, State) || {N, State} <- [{0, "suspended"}, {1, "waiting"}]]},
+     {reported_queues, [sample(?S, ?A, 91293, 2600, 1000, "running"),
+                        {10, vm_long_message_queue, #{pid => ?A, type => "long"}}]},
+     %% Without an event of the system monitor.
+     {large_heaps, [collection(?MS, ?A, 20 * ?MS, 11000000)]},
+     {long_schedules, [in(0, ?A), out(300 * ?MS, ?A)]},
+     %% Just below the limits.
+     {busy_process, [in(0, ?A), out(690 * ?MS, ?A), in(?S, ?B)]},
+     {file_io, [on(Thread, Event) || {Thread, Event} <- [{"1_dirty_io_sche", in(0, ?A)},
+                                                         {"1_dirty_io_sche", out(490 * ?MS, ?A)},
+                                                         {"1_scheduler", in(?S, ?B)}]]},
+     {large_process, [sample(?S, ?A, 3, 49000000, 1000, "running")]},
+     {long_queue, [sample(?S, ?A, 999, 2600, 1000, "running")]},
+     {short_connections, connections(9)},
+     {short_lives, lives(49)},
+     {exceptions, exceptions(9)},
+     {traced_calls, [in(0, ?A), [call(N * 1000, ?A) || N <- lists:seq(1, 99999)], out(50 * ?MS, ?A)]},
+     {slow_server, [identity(0, ?A, "shop_db"), calls(12, 9 * ?MS)]},
+     {port_limit, [levels("ports", [10, 12, 14, 16, 18, 20]), counter(0, "port_limit", 65536)]},
+     %% A large heap takes long to collect; two receivers share the messages; the call, the span and the message reach
+     %% their ends; the caller gets its late reply; the log has no errors, and one warning.
+     {lost_cpu, [collection(?MS, ?A, 237 * ?MS, 40000000)]},
+     {busy_receiver, [[send(N, ?C, To, "m"), delivery(N, ?C, To, "m")]
+                      || N <- lists:seq(1, 1000), To <- [?A, ?B, ?D]]},
+     {failed_calls, [identity(0, ?A, "shop_db"), request(10, ?B, 1), reply(20, ?B, 1)]},
+     {failed_spans, [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
+                     {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "ok"}}]},
+     {dead_messages, [spawned(0, ?B, ?A), send(20, ?A, ?B, "m"), exited(30, ?B, "normal")]},
+     {timed_out_calls, [identity(0, ?A, "shop_db"), request(10, ?B, 1), reply(6 * ?S, ?B, 1),
+                        receipt(6 * ?S, ?B, "m")]},
+     {log_errors, [logged(0, "warning", "Supervisor")]},
+     {warnings, [logged(0, "notice", "queue 7 is slow")]},
+     {busy_schedulers, [waiting(20 * ?MS), counter(?S, "scheduler_utilization_1", 40)]},
      {busy_schedulers, [waiting(20 * ?MS)]},
      %% As many processes as schedulers; one of three often waits, or ran for short; schedulers that are not
      %% busy; a short time.
@@ -1095,6 +1125,20 @@ sample(At, Pid, Queue, Memory, Reductions, State) ->
 sample(At, Pid, Queue, Memory, Reductions, State, In) ->
     {At, process_sample, #{pid => Pid, queue => Queue, memory => Memory, reductions => Reductions, entry => In,
                            state => State}}.
+
+%% So many connections, or processes, in a second, which live briefly.
+connections(Count) ->
+    [identity(0, ?A, "listener"),
+     [[{N * 50 * ?MS, port_open, #{pid => ?A, driver => "tcp_inet", port => port(N)}},
+       {N * 50 * ?MS + 10 * ?MS, port_exit, #{port => port(N), reason => "normal"}}] || N <- lists:seq(0, Count - 1)],
+     in(?S, ?A)].
+lives(Count) ->
+    [identity(0, ?A, "listener"), [[spawned(N * 10 * ?MS, pid(N), ?A), exited(N * 10 * ?MS + ?MS, pid(N), "normal")]
+                                   || N <- lists:seq(0, Count - 1)], in(?S, ?A)].
+
+exceptions(Count) ->
+    [[call(N * 10, ?A), {N * 10 + 1, function_exception, #{pid => ?A, entry => "shop:pay/1", class => "error"}}]
+     || N <- lists:seq(1, Count)].
 
 %% A process that runs so many times per second for two seconds, beside one that sends messages.
 ticks(Pid, PerSecond) ->
