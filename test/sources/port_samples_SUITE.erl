@@ -7,6 +7,9 @@
 
 -define(PROBE, port_sample).
 
+%% What a connection sends.
+-define(BYTES, 20000000).
+
 suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
@@ -17,16 +20,17 @@ all() ->
 connection(Config) ->
     Consumer = sampled(Config),
     {Sender, Port, Reader} = call(Config, fun connected/0),
-    {Text, Owner, Queue, Written} = call(Config, fun() -> {test_cases:text(Port), test_cases:text(Sender),
-                                                           info(Port, queue_size), info(Port, output)} end),
+    {Text, Owner, Queue} = call(Config, fun() -> {test_cases:text(Port), test_cases:text(Sender),
+                                                  info(Port, queue_size)} end),
     Expected = #{port => Text, pid => Owner, queue => Queue, sent => 0},
     _ = test_bpftrace:await(Consumer, fun(Event) -> Event =:= {?PROBE, Expected} end),
-    call(Config, fun() -> Reader ! {read, Written, self()}, receive {Reader, read} -> ok end end),
+    call(Config, fun() -> Reader ! {read, ?BYTES, self()}, receive {Reader, read} -> ok end end),
     %% Part of what it reads was in the buffers of the kernel.
     Sent = fun() -> lists:sum([Sent || #{port := Of, sent := Sent} <- samples(Consumer), Of =:= Text]) end,
     ok = test_wait:until("its queue is empty", 0, fun() -> call(Config, fun() -> info(Port, queue_size) end) end),
     ok = test_autotracer:until_sampled(3, Config),
-    ?assert(Sent() =< Queue, {Sent(), Queue}),
+    %% OTP 29 also counts the bytes of some control calls.
+    ?assert(Sent() =< Queue + 100, {Sent(), Queue}),
     Before = length(samples(Consumer)),
     ok = test_autotracer:until_sampled(3, Config),
     ?assertEqual(Before, length(samples(Consumer))),
@@ -70,7 +74,7 @@ connected() ->
     Reader = spawn(fun() -> {ok, Socket} = gen_tcp:accept(Listener), Self ! accepted, reads(Socket) end),
     Sender = spawn(fun() ->
                            {ok, Socket} = gen_tcp:connect({127, 0, 0, 1}, Number, [{high_watermark, 100000000}]),
-                           ok = gen_tcp:send(Socket, <<0:(8 * 20000000)>>),
+                           ok = gen_tcp:send(Socket, <<0:(8 * ?BYTES)>>),
                            Self ! {self(), Socket},
                            receive never -> ok end
                    end),

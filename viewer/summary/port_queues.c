@@ -6,6 +6,10 @@
 /* Ports, at most. Further ones are ignored. */
 enum { MOST = 1024 };
 
+/* From OTP 29 on, the VM also counts the bytes of control calls, such as inet:peername/1, as
+   written, and thus as sent. There are few of them between two samples. */
+enum { CONTROL_BYTES = 1000 };
+
 /* The longest time between two samples in a row. A port without data has none. */
 #define GAP_NS INT64_C(2500000000)
 
@@ -43,7 +47,7 @@ void dt_port_queues_add(struct dt_port_queues *queues, struct dt_actor *port,
 
     if (!queue)
         return;
-    if (sample->sent)
+    if (sample->sent > CONTROL_BYTES)
         queue->since = DT_NO_VALUE;
     else if (queue->since == DT_NO_VALUE || time - queue->last > GAP_NS)
         queue->since = time;
