@@ -75,7 +75,8 @@ def dyntrace_cell(node: Node) -> str:
     """Returns the version of the loaded library."""
     if node.library is None:
         return "?" if "library" in node.unknown else "not loaded"
-    return cell(node, "version", node.version) + (" (replaced)" if node.replaced else "")
+    change = " (removed)" if node.removed else " (replaced)" if node.replaced else ""
+    return cell(node, "version", node.version) + change
 
 
 def consumers_cell(node: Node) -> str:

@@ -77,6 +77,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "node_gone": (NO_NODE, "process {pid} ({name}) has ended", "`dyntrace nodes` lists the VMs of this host"),
     "replaced": (NO_NODE, "the library of process {pid} was replaced on disk: tracers would attach to the new file",
                  "in the node, type `l(dyntrace).`"),
+    "removed": (NO_NODE, "the library of process {pid} was removed from disk: {library}",
+                "if it was upgraded, restart the node, which then loads the new version"),
     "not_started": (NO_NODE, "nothing was traced within {seconds} s: the application dyntrace has not started in the "
                     "node, or does not follow consumers",
                     "in the node, type `application:ensure_all_started(dyntrace).`, then `dyntrace:follow(#{{}}).`"),

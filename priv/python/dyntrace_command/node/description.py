@@ -45,8 +45,10 @@ class Description:
         no_mappings: List[Mapping] = []
         self.mapped = self.known("library", self.read_mappings, no_mappings)
         self.library, self.replaced = find_library(self.mapped)
+        self.removed = self.replaced and self.is_removed()
         no_lines: List[Tuple[str, str]] = []
-        self.status = self.known("status", lambda: self.inside.status(self.library, self.mapped), no_lines)
+        readable = None if self.removed else self.library
+        self.status = self.known("status", lambda: self.inside.status(readable, self.mapped), no_lines)
 
     def known(self, field: str, find: Callable[[], Value], default: Value) -> Value:
         """Returns the result of `find`; if that fails, the default, and records the reason in `unknown`."""
@@ -62,7 +64,7 @@ class Description:
         """Returns the description."""
         return {
             "arguments": {key: value[:VALUE_MOST] for key, value in self.arguments.items()},
-            "library": self.library, "replaced": self.replaced, "status": self.status,
+            "library": self.library, "replaced": self.replaced, "removed": self.removed, "status": self.status,
             "node": self.known("node", self.find_name, "?")[:VALUE_MOST],
             "otp": self.known("otp", self.find_otp, None),
             "container": self.known("container", self.find_container, None),
@@ -101,8 +103,18 @@ class Description:
             raise ValueError("there is no dyntrace.app beside the library")
         return found.group(1)
 
+    def is_removed(self) -> bool:
+        """Returns whether no file has the path of the library: an upgrade may have removed its folder."""
+        try:
+            os.close(self.inside.open(self.library or ""))
+        except OSError as error:
+            return isinstance(error, FileNotFoundError)
+        return False
+
     def find_usdt(self) -> List[str]:
         """Returns the names of its enabled probes."""
+        if self.removed:
+            raise ValueError("its library was removed from disk")
         probes = self.inside.probes(self.library or "", self.mapped)
         return sorted(name for name, is_enabled in probes.items() if is_enabled)
 

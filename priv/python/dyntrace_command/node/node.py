@@ -60,6 +60,11 @@ class Node:
             self.consumers = Consumers(found["usdt"], sorted({user_of(Process(pid)) for pid in found["lttng"]}))
 
     @property
+    def removed(self) -> bool:
+        """Whether no file has the path of the loaded library any more."""
+        return bool(self.found.get("removed"))
+
+    @property
     def has_lttng(self) -> bool:
         """Whether LTTng's tracepoints are loaded."""
         return bool(self.found.get("has_lttng"))
@@ -238,6 +243,8 @@ def with_library(node: Node) -> Node:
     if node.library is None:
         check_readable(node)
         raise Failure("no_library", pid=node.pid, name=node.node)
+    if node.removed:
+        raise Failure("removed", pid=node.pid, library=node.library)
     if node.replaced:
         raise Failure("replaced", pid=node.pid)
     if node.process.is_stopped():
