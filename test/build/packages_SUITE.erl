@@ -1,5 +1,5 @@
 %% Builds the packages of a release, and uses them: Debian's packages, the tarballs, the hex package. The Debian
-%% packages are unpacked, not installed.
+%% packages are unpacked; debian_SUITE installs them.
 -module(packages_SUITE).
 
 -include("../support/suite.hrl").
@@ -12,7 +12,7 @@ all() ->
 
 groups() ->
     [{debian, [], [debian_control, debian_command, debian_plugin, debian_application, debian_unit, debian_upgrade]},
-     {tarball, [], [checksums, reproducible, builds, in_place]},
+     {tarball, [], [checksums, reproducible, builds, in_place, emulated]},
      {hex, [], [hex_layout, rebar3, mix, prebuilt, no_library]}].
 
 init_per_group(debian, Config) ->
@@ -209,6 +209,35 @@ in_place(Config) ->
     ?assertMatch({match, _}, re:run(Html, "plain@")),
     test_node:stop(Node),
     test_node:stop_epmd(Epmd).
+
+%% The library for arm64 and glibc works in an emulated VM: this machine's LTTng records its events.
+emulated(Config) ->
+    NoEmulator = fun() -> os:find_executable("qemu-aarch64-static") =:= false andalso "no qemu-aarch64-static" end,
+    _ = test_require:tool(test_require:first([NoEmulator, fun test_lttng:missing/0]), Config),
+    Folder = ?config(folder, Config),
+    Project = test_shell:project(),
+    {0, _} = run("cd '~ts' && tar xzf '~ts' && mkdir -p dyntrace/priv && mv ~s/lib/dyntrace/builds dyntrace/priv/ && "
+                 "cp -R '~ts/_build/default/lib/dyntrace/ebin' dyntrace/ && "
+                 "'~ts/tools/arm64_erl'",
+                 [Folder, tarball("aarch64"), name("aarch64"), Project, Project]),
+    Daemon = test_lttng:start_daemon(),
+    %% Its events have another alignment, so it can't share buffers with this VM.
+    Session = test_lttng:start(Daemon, [message_send], #{channel => "--buffers-pid"}),
+    Program = "{ok, _} = application:ensure_all_started(dyntrace), "
+              "Await = fun Await() -> dyntrace:listeners() =/= [] orelse begin timer:sleep(10), Await() end end, "
+              "true = Await(), 1 = erlang:trace(self(), true, [send, {tracer, dyntrace, []}]), "
+              "self() ! {sent, 1.5, [a | b]}, "
+              "#{library := Library, backends := Backends, undecoded := Undecoded} = dyntrace:info(), "
+              "io:format(\"~~0p.~~n\", [{Library, Backends, Undecoded, length(dyntrace:probes())}]), halt().",
+    {0, Says} = run("cd / && '~ts/tools/arm64_erl' -noinput -pa '~ts/dyntrace/ebin' -eval ~ts",
+                    [Project, Folder, test_command:quoted(io_lib:format(Program, []))]),
+    {ok, Tokens, _} = erl_scan:string(unicode:characters_to_list(Says)),
+    ?assertEqual({ok, {Folder ++ "/dyntrace/priv/builds/aarch64-gnu/dyntrace.so",
+                       #{lttng => available, usdt => available}, #{}, length(dyntrace:probes())}},
+                 erl_parse:parse_term(Tokens)),
+    Sent = [Message || {message_send, #{message := Message}} <- test_lttng:stop(Session)],
+    ?assert(lists:member(<<"{sent,1.500000e+00,[a|b]}">>, Sent), Sent),
+    test_lttng:stop_daemon(Daemon).
 
 tarball(Machine) ->
     in_project("_build/dist/" ++ name(Machine) ++ ".tar.gz").
