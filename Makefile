@@ -20,11 +20,12 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
 DEB_NEEDS   := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc build-essential dh dh_python3 dpkg-buildpackage lintian
+DEBIAN_NEEDS := $(DEB_NEEDS) debootstrap rebar3 common_test
 # Tarballs are built on Debian for x86-64; the libraries for arm64 come from Debian's archive.
 DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
 CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
                proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               groff $(DEB_NEEDS) $(DIST_NEEDS) zsh
+               groff $(DEB_NEEDS) $(DIST_NEEDS) zsh qemu-aarch64-static
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
@@ -35,7 +36,7 @@ SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl p
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc zsh dh dh_python3 lintian,$(CHECK_NEEDS))
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc zsh qemu-aarch64-static,$(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
                mypy pylint shellcheck node npm
@@ -78,7 +79,7 @@ demo: deps-demo all ## record a small live system, narrate its events (VERBOSE=1
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 compiled = umask 022 && python3 -IS -m compileall -q '$(1)'
-WITH_CACHE := check check-fast check-release build build-tests check-sanitize check-systems soak
+WITH_CACHE := check check-fast check-release build build-tests check-sanitize check-systems check-debian soak
 $(WITH_CACHE): export PATH := $(CACHED):$(PATH)
 $(WITH_CACHE): export CCACHE_NOHASHDIR := 1
 $(WITH_CACHE): export CCACHE_SLOPPINESS := locale
@@ -127,8 +128,9 @@ suites = $(subst $(empty) ,$(comma),$(foreach name,$(subst $(comma), ,$(1)),$(ca
 suite = $(or $(basename $(wildcard $(1)/*_SUITE.erl)),\
              $(basename $(wildcard test/*/$(patsubst %_SUITE,%,$(notdir $(1)))_SUITE.erl)),\
              $(error no suite is named $(1)))
-# Excludes the suites that need the virtual machine or packaged services, and the soak test.
-SUITE_FOLDERS := $(filter-out test/vm test/systems test/soak test/support,$(patsubst %/,%,$(wildcard test/*/)))
+# Excludes the suites that need the virtual machine, packaged services or other releases, and the soak test.
+SUITE_FOLDERS := $(filter-out test/vm test/systems test/packages test/soak test/support,\
+                              $(patsubst %/,%,$(wildcard test/*/)))
 # The names of the suites in these folders.
 named = $(patsubst %_SUITE.erl,%,$(notdir $(wildcard $(addsuffix /*_SUITE.erl,$(1)))))
 ALL_SUITES = $(call named,$(SUITE_FOLDERS))
@@ -138,6 +140,9 @@ check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual m
 
 check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd, yaws and others, healthy and with faults (root)
 	tools/apart tools/ct $(call suites,$(or $(SUITES),test/systems))
+
+check-debian: deps-debian cached all ## install, use and purge the Debian packages on each release (root; makes chroots)
+	tools/apart tools/ct $(call suites,test/packages)
 
 soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)
 	DYNTRACE_SOAK_S=$(or $(SECONDS),1200) tools/apart tools/ct $(call suites,test/soak)
@@ -339,7 +344,7 @@ deps: ## install the packages that any target needs
 	  $(LINT_NEEDS) $(MUSL_NEEDS) $(DEB_NEEDS) $(DIST_NEEDS))
 
 deps-musl deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
-deps-lint deps-deb deps-dist: deps-%:
+deps-lint deps-deb deps-debian deps-dist: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -351,6 +356,7 @@ clean: ## remove all build results
 
 .PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
         $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
-        check-sessions check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) soak docs \
-        install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-dist deps-demo deps-musl \
-        deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint deps-bench deps-matrix
+        check-sessions check-debian check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
+        soak docs install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-debian deps-dist \
+        deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint deps-bench \
+        deps-matrix

@@ -9,8 +9,8 @@
 %% Standard output and standard error are merged. A prefix precedes the command: `setpriv ...', `env ...'.
 -module(test_command).
 
--export([path/0, package/0, run/1, run/2, start/1, start/2, os_pid/1, await/2, type/2, signal/2, finish/1, terminal/1]).
--export([interrupted/1, as_nobody/1, known_end/1, quoted/1, listed/0, listed/1, node_of/2]).
+-export([path/0, package/0, run/1, run/2, start/1, start/2, launch/1, os_pid/1, await/2, type/2, signal/2, finish/1]).
+-export([terminal/1, interrupted/1, as_nobody/1, known_end/1, quoted/1, listed/0, listed/1, node_of/2]).
 
 -define(DEADLINE_S, 120).
 
@@ -47,7 +47,7 @@ terminal(Args) ->
     Command = lists:flatten([quoted(path()), [[" ", quoted(Arg)] || Arg <- Args]]),
     launch(lists:flatten(["script -qefc ", quoted("stty rows 30 cols 120; exec " ++ Command), " /dev/null"])).
 
-%% A separate process collects the output.
+%% Starts another command, a line for the shell. A separate process collects the output.
 launch(Line) ->
     Owner = self(),
     Keeper = spawn_link(fun() -> keep(Line, Owner) end),
