@@ -16,7 +16,7 @@
 %% '''
 -module(dyntrace_status).
 
--export([new/0, publish/2, clear/0]).
+-export([new/0, publish/2, clear/0, connected/0]).
 
 -export_type([status/0]).
 
@@ -34,13 +34,18 @@ new() ->
 %% Called at each poll: writes only what has changed.
 -spec publish(off | dyntrace:following(), status()) -> status().
 publish(Following, Before) ->
-    case {node(), Following, length(nodes(connected) -- ?COMMAND)} of
+    case {node(), Following, connected()} of
         Before ->
             Before;
         Now ->
             ok = dyntrace:set_status(text(Now)),
             Now
     end.
+
+%% How many other nodes are connected, apart from the host's command.
+-spec connected() -> non_neg_integer().
+connected() ->
+    length(nodes(connected) -- ?COMMAND).
 
 %% Called when the worker ends, because the status would become outdated, for example if the node is renamed.
 -spec clear() -> ok.

@@ -92,7 +92,7 @@ answer(open_files, _) ->
 answer(cgroup, Cgroup) ->
     {ok, dyntrace_cgroup:cpu(Cgroup, fun dyntrace:kernel_file/1)};
 answer(nodes, _) ->
-    {ok, length(nodes())};
+    {ok, dyntrace_status:connected()};
 answer({system_info, Item}, _) ->
     {ok, erlang:system_info(Item)};
 answer({statistics, Item}, _) ->

@@ -10,8 +10,8 @@
 %% A process must itself answer a request for its memory and function. So only the reported processes are asked, and
 %% asked again only after they have run. A process that does not answer at once, because it is in a long NIF, is
 %% reported without its function. dyntrace_process_waits asks those that have stopped with messages in their queues.
-%% Idle processes are asked for their functions only while a lock of `global' is held from one sample to the next, to
-%% find those that wait for it.
+%% While a process holds a lock of `global' in consecutive samples, idle processes are asked for their functions, once
+%% unless they run, to find those that wait for the lock.
 -module(dyntrace_process_samples).
 -behaviour(dyntrace_sampler).
 
@@ -29,8 +29,9 @@
 -define(PART, 5000).
 -define(BATCH, 250).
 
-%% How many idle processes a sample asks whether they wait for a lock.
+%% How many idle processes a sample asks whether they wait for a lock, and how many are asked while one is held.
 -define(ASKED_FOR_LOCK, 250).
+-define(MOST_ASKED_FOR_LOCK, 20000).
 
 %% The minimum time between two samples, even if the interval is shorter.
 -define(LEAST_MS, 900).
@@ -65,6 +66,8 @@
                   asker = dyntrace_process_asker:new() :: dyntrace_process_asker:asker(),
                   %% The processes that held locks of `global' in the last sample.
                   holders = [] :: [pid()],
+                  %% The idle processes that have been asked since then whether they wait for a lock.
+                  asked_for_lock = #{} :: #{pid() => []},
                   waits = dyntrace_process_waits:new() :: dyntrace_process_waits:waits()}).
 
 %% -- The callback ----------------------------------------------------------------------
@@ -80,20 +83,24 @@ report(State = #samples{at = At}) ->
 
 %% Leaves out the sampler itself.
 sample(State = #samples{rest = Rest, watched = Watched, part = Before, asker = Asker, waits = Waits,
-                        holders = Earlier}) ->
+                        holders = Earlier, asked_for_lock = AskedBefore}) ->
     Known = maps:merge(Before, Watched),
     Awaited = dyntrace_process_waits:awaited(Waits),
     Again = read(lists:usort(Awaited ++ maps:keys(Known)), Known),
     {Next, Left} = part(Rest),
     Part = read([Pid || Pid <- Next, not is_map_key(Pid, Again), Pid =/= self()], #{}),
     Holders = dyntrace_process_waits:lock_holders(),
-    IsHeld = lists:any(fun(Pid) -> lists:member(Pid, Earlier) end, Holders),
-    {Seen, Leading, Asking} = led(Awaited, IsHeld, maps:merge(Part, Again), Asker),
+    ForLock = case lists:any(fun(Pid) -> lists:member(Pid, Earlier) end, Holders) of
+                  true -> AskedBefore;
+                  false -> none
+              end,
+    {Seen, Leading, AskedForLock, Asking} = led(Awaited, maps:merge(Part, Again), ForLock, Asker),
     ok = dyntrace_identities:report_sampled(maps:keys(maps:without(maps:keys(Watched), Leading))),
     _ = [report_sample(Pid, Leads) || {Pid, Leads} <- maps:to_list(Leading)],
     {Asked, New, AskingStill} = dyntrace_process_waits:report(stopped(Leading), Waits, Asking),
     IsWhole = Rest =:= [] andalso Left =:= [],
     State#samples{rest = Left, watched = counted(Asked, Leading), asker = AskingStill, waits = New, holders = Holders,
+                  asked_for_lock = AskedForLock,
                   part = counted(Asked, watched_once(IsWhole, maps:with(maps:keys(Part), Seen), Seen))}.
 
 %% If one part contains all processes of the node, each sample compares all of them.
@@ -155,11 +162,13 @@ is_still(_, _, _) -> false.
 
 %% -- Leading ---------------------------------------------------------------------------
 
-%% All processes and the leaders, with the answers that arrive in time.
-led(Awaited, IsHeld, All, Asker) ->
+%% All processes and the leaders, with the answers that arrive in time, and the processes that have been asked whether
+%% they wait for a lock.
+led(Awaited, All, AskedForLock, Asker) ->
     {Leaders, Asking} = asked(leading(Awaited, All), Asker),
-    {Idle, New} = asked(idle(IsHeld, maps:without(maps:keys(Leaders), All)), Asking),
-    {maps:merge(All, Idle), maps:merge(Leaders, maps:filter(fun is_in_lock/2, Idle)), New}.
+    StillIdle = still_idle(AskedForLock, All),
+    {Idle, New} = asked(idle(StillIdle, maps:without(maps:keys(Leaders), All)), Asking),
+    {maps:merge(All, Idle), maps:merge(Leaders, maps:filter(fun is_in_lock/2, Idle)), now_asked(StillIdle, Idle), New}.
 
 leading(Awaited, Seen) ->
     List = maps:to_list(Seen),
@@ -173,12 +182,19 @@ leading(Awaited, Seen) ->
 is_in_lock(_, #seen{answer = {_, Function, _, _}}) -> dyntrace_process_waits:is_in_lock(Function);
 is_in_lock(_, #seen{answer = none}) -> false.
 
-%% Processes that have not run since the previous sample and have not been asked since they ran.
-idle(false, _) ->
-    #{};
-idle(true, Seen) ->
-    Idle = [Pid || {Pid, Of = #seen{status = waiting, more = 0}} <- maps:to_list(Seen), has_run(Of)],
-    maps:with(lists:sublist(Idle, ?ASKED_FOR_LOCK), Seen).
+%% Without those that have run: they may wait for a lock now.
+still_idle(none, _) -> none;
+still_idle(Asked, All) -> maps:without([Pid || {Pid, #seen{more = More}} <- maps:to_list(All), More > 0], Asked).
+
+%% Processes that have not run since the previous sample and have not been asked.
+idle(Asked, Seen) when is_map(Asked), map_size(Asked) < ?MOST_ASKED_FOR_LOCK ->
+    Idle = [Pid || {Pid, #seen{status = waiting, more = 0}} <- maps:to_list(Seen), not is_map_key(Pid, Asked)],
+    maps:with(lists:sublist(Idle, ?ASKED_FOR_LOCK), Seen);
+idle(_, _) ->
+    #{}.
+
+now_asked(none, _) -> #{};
+now_asked(Asked, Idle) -> maps:merge(Asked, maps:map(fun(_, _) -> [] end, Idle)).
 
 most(Field, Count, List) ->
     Sorted = lists:reverse(lists:keysort(1, [{element(Field, Seen), Pid} || {Pid, Seen} <- List,

@@ -1,5 +1,5 @@
-%% @private Finds what stopped processes with messages in their queues wait for, and how many processes wait for them:
-%% the probe `process_wait' of dyntrace_process_samples.
+%% @private Finds what stopped processes wait for if they have messages in their queues or wait for a lock of `global',
+%% and how many processes wait for them: the probe `process_wait' of dyntrace_process_samples.
 %%
 %%     price_cache  in gen:do_call/4, 6 messages   monitors  stock_index        waits for it
 %%     <0.95.0>     in gen:do_call/4               monitors  price_cache only   is one of its callers

@@ -148,6 +148,7 @@ struct dt_interval {
     int64_t begin, end;
     bool inferred;
     bool is_open;                   /* cut by the end of the recording */
+    bool is_unexplained;            /* WAITING: it ran then, but no recorded event has woken it */
     struct dt_scheduler *scheduler; /* RUNNING, COLLECTING: NULL if unknown */
     const char *in;  /* RUNNING: the function in which it started to run, "" if unknown */
     const char *out; /* WAITING, RUNNABLE: the function in which it stopped and waits, "" if

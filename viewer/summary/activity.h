@@ -38,8 +38,8 @@ struct dt_walk {
 };
 void dt_sampled_free(struct dt_sampled *sampled); /* NULL is allowed */
 
-/* A message of a timer: of timer_server, or of the VM's timers, if delivered. Or a run after a wait
-   that no message ended. */
+/* A message of a timer: of timer_server, or of the VM if deliveries are recorded; or a run after a
+   wait that no recorded event ended. */
 enum dt_wake { DT_WAKE_TIMER, DT_WAKE_UNEXPLAINED, DT_WAKES };
 
 struct dt_arrival;

@@ -97,15 +97,11 @@ static bool is_short(const struct dt_actor *actor) {
     return actor->ended != DT_NO_VALUE && actor->ended - actor->began <= life;
 }
 
-static bool has_peer(const struct dt_actor *actor) {
-    return actor->kind == DT_PORT && strstr(actor->name, " <-> ");
-}
-
-/* The later one, unless the earlier one tells more: it has crashed, or has a peer. */
-static bool is_better_example(const struct dt_actor *actor, const struct dt_actor *earlier) {
-    if (!earlier || actor->activity->has_crashed || has_peer(actor))
-        return true;
-    return !earlier->activity->has_crashed && !has_peer(earlier);
+/* How much it says as an example. */
+static int worth(const struct dt_actor *actor) {
+    if (actor->kind == DT_PORT)
+        return 2 * (actor->ended == DT_NO_VALUE) + (strstr(actor->name, " <-> ") != NULL);
+    return actor->activity->has_crashed;
 }
 
 void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
@@ -115,7 +111,7 @@ void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
         return;
     if (actor->activity->has_crashed && row->crashed++ == 0)
         row->first_crash = actor->ended;
-    if (is_better_example(actor, row->example)) {
+    if (!row->example || worth(actor) >= worth(row->example)) {
         dt_actor_drop(row->example);
         row->example = dt_actor_keep(actor);
     }

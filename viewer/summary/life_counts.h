@@ -17,7 +17,7 @@ struct dt_lives_row {
     uint64_t ended, alive;                 /* also of those that began before */
     uint64_t restarted;                    /* of these, after a crash */
     int64_t first_crash, last_start;       /* DT_NO_VALUE: none */
-    struct dt_actor *example; /* the last one that crashed or has a peer, else the last */
+    struct dt_actor *example; /* the last one that crashed, or an open port with a peer */
 };
 
 struct dt_lives {

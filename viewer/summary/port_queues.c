@@ -6,10 +6,6 @@
 /* Ports, at most. Further ones are ignored. */
 enum { MOST = 1024 };
 
-/* From OTP 29 on, the VM also counts the bytes of control calls, such as inet:peername/1, as
-   written, and thus as sent. There are few of them between two samples. */
-enum { CONTROL_BYTES = 1000 };
-
 /* The longest time between two samples in a row. A port without data has none. */
 #define GAP_NS INT64_C(2500000000)
 
@@ -47,7 +43,7 @@ void dt_port_queues_add(struct dt_port_queues *queues, struct dt_actor *port,
 
     if (!queue)
         return;
-    if (sample->sent > CONTROL_BYTES)
+    if (sample->sent)
         queue->since = DT_NO_VALUE;
     else if (queue->since == DT_NO_VALUE || time - queue->last > GAP_NS)
         queue->since = time;

@@ -193,6 +193,13 @@ static void on_running(struct dt_summary *summary, struct dt_actor *actor,
                      is_io ? DT_LOAD_DIRTY_IO : DT_LOAD_RUN, i->begin, i->end);
 }
 
+/* Adds a process and its wakes to its kind, or removes them. */
+static void count_wakes(struct dt_actor *kind, const struct dt_activity *activity, int times) {
+    kind->activity->woken_processes += (uint64_t)times;
+    for (unsigned wake = 0; wake < DT_WAKES; wake++)
+        kind->activity->wakes[wake] += (uint64_t)times * activity->wakes[wake];
+}
+
 /* Counts a wake of a process for it and for its kind. */
 static void on_wake(struct dt_actor *actor, enum dt_wake wake) {
     struct dt_activity *activity = actor->activity;
@@ -201,9 +208,9 @@ static void on_wake(struct dt_actor *actor, enum dt_wake wake) {
     /* Its initial call may become known later than its first wake. */
     if (activity->woken_kind != kind) {
         if (activity->woken_kind)
-            activity->woken_kind->activity->woken_processes--;
+            count_wakes(activity->woken_kind, activity, -1);
+        count_wakes(kind, activity, 1);
         activity->woken_kind = kind;
-        kind->activity->woken_processes++;
     }
     activity->wakes[wake]++;
     kind->activity->wakes[wake]++;
@@ -229,7 +236,7 @@ static void interval(void *data, const struct dt_interval *i) {
     case DT_STATE_WAITING:
         actor->activity->is_traced = actor->activity->ran = true;
         actor->activity->waiting += i->end - i->begin;
-        if (actor->kind == DT_PROCESS && i->inferred && !i->is_open &&
+        if (actor->kind == DT_PROCESS && i->is_unexplained &&
             i->end - i->begin >= SHORTEST_TIMER_NS)
             on_wake(actor, DT_WAKE_UNEXPLAINED);
         break;
@@ -324,9 +331,10 @@ static void call_end(void *data, struct dt_frame *frame) {
 
 /* -- Messages --------------------------------------------------------------------------- */
 
-/* The process of module `timer', whose messages most of its functions send. */
-static bool is_timer_server(const struct dt_process *process) {
-    return process && strcmp(process->name, "timer_server") == 0;
+/* The process of module `timer' sends messages when they are due, and replies to its callers. */
+static bool is_of_timer(const struct dt_message *m) {
+    return m->from && strcmp(m->from->name, "timer_server") == 0 &&
+           !g_str_has_prefix(m->text, "{#Ref<") && !g_str_has_prefix(m->text, "{[alias|");
 }
 
 static void sent(void *data, struct dt_message *m) {
@@ -341,7 +349,7 @@ static void sent(void *data, struct dt_message *m) {
         from->activity->sent++;
     if (from && m->to && m->to->kind == DT_PROCESS && m->to->node == m->from->node)
         dt_copies_sent(&summary->copies, from, dt_actor_of(&summary->actors, m->to), m->sent);
-    if (m->to && is_timer_server(m->from))
+    if (m->to && is_of_timer(m))
         on_wake(dt_actor_of(&summary->actors, m->to), DT_WAKE_TIMER);
     dt_purges_sent(&summary->purges, node, m);
     dt_literals_sent(&summary->literals, node, m);

@@ -45,6 +45,12 @@ int64_t dt_top_by_dirty_io(const struct dt_actor *actor) {
     return actor->activity->dirty_io;
 }
 
+int64_t dt_top_by_wakes(const struct dt_actor *actor) {
+    const struct dt_activity *activity = actor->activity;
+
+    return (int64_t)(activity->wakes[DT_WAKE_TIMER] + activity->wakes[DT_WAKE_UNEXPLAINED]);
+}
+
 static int64_t by_bytes(const struct dt_actor *actor) {
     return (int64_t)actor->activity->bytes_out;
 }
@@ -65,6 +71,7 @@ static dt_criterion *const criteria[] = {by_run,
                                          by_bytes,
                                          dt_top_by_dirty_io,
                                          dt_top_by_binaries,
+                                         dt_top_by_wakes,
                                          by_stuck};
 
 static int compare(const void *a, const void *b, void *data) {

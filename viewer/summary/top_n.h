@@ -25,5 +25,6 @@ dt_criterion dt_top_by_mailbox;  /* the most in flight at once */
 dt_criterion dt_top_by_queue;    /* by samples */
 dt_criterion dt_top_by_memory;   /* by samples */
 dt_criterion dt_top_by_binaries; /* after its last collection */
+dt_criterion dt_top_by_wakes;    /* without a message, or by timers */
 dt_criterion dt_top_by_dirty_io; /* time on dirty I/O schedulers */
 void dt_top_sort(GPtrArray *actors, dt_criterion *by);

@@ -76,7 +76,7 @@ const char *dt_stopped_in(const struct process *p) {
 
 struct ending {
     int64_t time;
-    bool inferred, is_open;
+    bool inferred, is_open, is_unexplained;
     struct heap heap;
     int64_t explained; /* of a collection; 0: unknown */
 };
@@ -91,6 +91,7 @@ static void emit(const struct process *p, const struct ending *end) {
         .end = end->time,
         .inferred = end->inferred || state == DT_STATE_RUNNABLE,
         .is_open = end->is_open,
+        .is_unexplained = state == DT_STATE_WAITING && end->is_unexplained,
         .scheduler = dt_runs(state) ? p->seen.scheduler : NULL,
         .in = state == DT_STATE_RUNNING ? of->in : "",
         .out = state == DT_STATE_WAITING || state == DT_STATE_RUNNABLE ? of->out : "",
@@ -268,7 +269,8 @@ static void in(struct process *p, struct scheduler *s, const char *entry) {
     else if (p->seen.state != DT_STATE_RUNNABLE)
         /* No recorded event has woken it. */
         change(p, DT_STATE_UNKNOWN,
-               &(struct ending){.time = p->node->world->now, .inferred = true});
+               &(struct ending){
+                   .time = p->node->world->now, .inferred = true, .is_unexplained = true});
     change_now(p, DT_STATE_RUNNING);
     p->run_state->in = dt_function(p->node->world, entry);
     dt_scheduling_leave(p);

@@ -1,4 +1,4 @@
-/* Ports whose other side does not read. */
+/* Ports whose queued data does not leave. */
 #include "shared/amounts.h"
 #include "summary/findings/rules.h"
 
@@ -25,7 +25,7 @@ void dt_find_in_ports(struct dt_summary *summary) {
         g_autofree char *name = owner ? dt_actor_show_where(owner) : NULL;
         dt_find(summary, DT_RULE_blocked_ports,
                 queue->queue >= dt_limits.blocked_ports.large ? DT_MEDIUM : DT_LOW, queue->port,
-                "%s%sthe other side of %s has read nothing for %s, and %s wait", name ? name : "",
+                "%s%s%s has sent nothing for %s, and %s wait in its queue", name ? name : "",
                 name ? ": " : "", port, dt_show_ns(blocked).text, dt_show_bytes(queue->queue).text);
         found++;
     }

@@ -330,8 +330,9 @@ static enum dt_severity severity_of(const struct dt_summary *summary, const stru
         return chain->messages ? DT_HIGH : DT_MEDIUM;
     if (chain->is_circle || (of && of->is_suspended))
         return DT_HIGH;
+    /* A lock of `global' may be held on purpose, by the leader of several processes. */
     if (!chain->callers && !chain->messages)
-        return DT_MEDIUM;
+        return DT_LOW;
     return is_behind && (!is_call || !is_stuck(summary, chain->last)) ? DT_HIGH : DT_MEDIUM;
 }
 
