@@ -16,23 +16,20 @@
 -define(BATCH, 250).
 -define(RETAINED, 1000).
 
-%% The minimum time between two samples, even if the interval is shorter.
--define(LEAST_MS, 900).
-
 -record(samples, {at :: undefined | integer(),
                   %% The remaining ports of this round.
                   rest = [] :: [port()],
-                  %% The ports that had data, and how many bytes had left each one at its last report, or, before that,
-                  %% when data was first seen.
+                  %% The ports that had data, and how many bytes had left each one at its last report, or, without
+                  %% one, when data was first seen.
                   queued = #{} :: #{port() => Left :: integer()}}).
 
 report(none) ->
     report(#samples{});
 report(State = #samples{at = At}) ->
     Now = erlang:monotonic_time(millisecond),
-    case is_integer(At) andalso Now - At < ?LEAST_MS of
-        true -> State;
-        false -> sample(State#samples{at = Now})
+    case dyntrace_sampler:is_due(At, Now) of
+        true -> sample(State#samples{at = Now});
+        false -> State
     end.
 
 sample(State = #samples{rest = Rest, queued = Before}) ->
@@ -40,17 +37,14 @@ sample(State = #samples{rest = Rest, queued = Before}) ->
     Read = read(lists:usort(maps:keys(Before) ++ Part), 1),
     Queued = lists:sublist(lists:reverse(lists:sort(Read)), ?RETAINED),
     {New, Again} = lists:partition(fun({_, Port, _}) -> not is_map_key(Port, Before) end, Queued),
-    {Reported, Others} = lists:split(min(?LARGEST, length(Again)), Again),
+    {Reported, Others} = dyntrace_walk:split(?LARGEST, Again),
     _ = [ok = report_sample(Port, Queue, max(0, Left - maps:get(Port, Before))) || {Queue, Port, Left} <- Reported],
     State#samples{rest = Later,
                   queued = maps:merge(maps:with([Port || {_, Port, _} <- Others], Before),
                                       maps:from_list([{Port, Left} || {_, Port, Left} <- New ++ Reported]))}.
 
-part([]) -> split(erlang:ports());
-part(Rest) -> split(Rest).
-
-split(Ports) ->
-    lists:split(min(?PART, length(Ports)), Ports).
+part([]) -> dyntrace_walk:split(?PART, erlang:ports());
+part(Rest) -> dyntrace_walk:split(?PART, Rest).
 
 %% The ports with data.
 read([], _) ->

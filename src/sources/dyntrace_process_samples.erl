@@ -33,9 +33,6 @@
 -define(ASKED_FOR_LOCK, 250).
 -define(MOST_ASKED_FOR_LOCK, 20000).
 
-%% The minimum time between two samples, even if the interval is shorter.
--define(LEAST_MS, 900).
-
 %% Items that are read without a signal, and items that the process answers.
 -define(READ, [message_queue_len, heap_size, reductions, status]).
 -define(ASKED, [memory, current_function, message_queue_len, total_heap_size]).
@@ -76,9 +73,9 @@ report(none) ->
     report(#samples{});
 report(State = #samples{at = At}) ->
     Now = erlang:monotonic_time(millisecond),
-    case is_integer(At) andalso Now - At < ?LEAST_MS of
-        true -> State;
-        false -> sample(State#samples{at = Now})
+    case dyntrace_sampler:is_due(At, Now) of
+        true -> sample(State#samples{at = Now});
+        false -> State
     end.
 
 %% Leaves out the sampler itself.
@@ -120,11 +117,8 @@ report_sample(Pid, Seen = #seen{queue = Queue, heap = Heap, more = More, status 
 
 %% -- Reading ---------------------------------------------------------------------------
 
-part([]) -> split(erlang:processes());
-part(Rest) -> split(Rest).
-
-split(Processes) ->
-    lists:split(min(?PART, length(Processes)), Processes).
+part([]) -> dyntrace_walk:split(?PART, erlang:processes());
+part(Rest) -> dyntrace_walk:split(?PART, Rest).
 
 read(Pids, Before) ->
     maps:from_list(read(Pids, 1, Before)).

@@ -8,10 +8,15 @@
 %% The callbacks of dyntrace_source, except that the first argument of on/2 is the module instead of the enabled probes
 -export([on/2, poll/2, message/2, off/1]).
 -export([samples/1]).
+%% For sources
+-export([is_due/2]).
 %% The sampling process
 -export([sampled/1]).
 
 -export_type([state/0]).
+
+%% The minimum time between two samples of a source that calls is_due/2, even if the interval is shorter.
+-define(LEAST_MS, 900).
 
 -record(state, {source, interval, sampler,
                 %% Counts the samples.
@@ -50,6 +55,12 @@ off(#state{sampler = Sampler}) ->
 -spec samples(state()) -> non_neg_integer().
 samples(#state{samples = Samples}) ->
     counters:get(Samples, 1).
+
+%% Whether a source whose samples take long should take one now. Both times are in ms of the monotonic time; Last is
+%% another term before the first sample.
+-spec is_due(Last :: integer() | undefined | none, Now :: integer()) -> boolean().
+is_due(Last, Now) ->
+    not is_integer(Last) orelse Now - Last >= ?LEAST_MS.
 
 %% -- The sampling process --------------------------------------------------------------
 

@@ -17,18 +17,14 @@
 
 %% Tables per batch, with a pause after each.
 -define(BATCH, 250).
--define(PAUSE_MS, 1).
-
-%% The minimum time between two samples, even if the interval is shorter.
--define(LEAST_MS, 900).
 
 %% Before: the time of the last sample.
 report(Before) ->
     Now = erlang:monotonic_time(millisecond),
-    case is_integer(Before) andalso Now - Before < ?LEAST_MS of
-        true ->
-            Before;
+    case dyntrace_sampler:is_due(Before, Now) of
         false ->
+            Before;
+        true ->
             _ = [ok = report_table(Table, Bytes) || erlang:system_info(ets_count) =< ?MOST,
                                                     {Bytes, Table} <- largest(read(ets:all(), 1))],
             Now
@@ -37,15 +33,11 @@ report(Before) ->
 read([], _) ->
     [];
 read([Table | Tables], N) ->
-    ok = pause(N),
+    ok = dyntrace_walk:pause(N, ?BATCH),
     case bytes(Table) of
         Bytes when Bytes >= ?LEAST_BYTES -> [{Bytes, Table} | read(Tables, N + 1)];
         _ -> read(Tables, N + 1)
     end.
-
-%% Lets other processes of the scheduler run between batches.
-pause(N) when N rem ?BATCH =:= 0 -> receive after ?PAUSE_MS -> ok end;
-pause(_) -> ok.
 
 %% 0 if the table has been deleted.
 bytes(Table) ->

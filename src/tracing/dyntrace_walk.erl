@@ -4,7 +4,7 @@
 %% one. The callers of this module have a high priority, so without the pauses they would occupy one scheduler.
 -module(dyntrace_walk).
 
--export([is_long/0, all/1, pause/0, pause/2]).
+-export([is_long/0, all/1, split/2, pause/0, pause/2]).
 
 %% A slice takes less than a millisecond, or a few milliseconds if the CPUs are busy.
 -define(SLICE, 500).
@@ -35,6 +35,11 @@ all(Visit) ->
     ok = each(Visit, ordsets:subtract(lists:usort(processes()), ordsets:add_element(self(), Processes))),
     _ = [erlang:garbage_collect() || length(Processes) > ?SLICE],
     ok.
+
+%% The first items, as many as the part has at most, and the others.
+-spec split(Part :: non_neg_integer(), [Item]) -> {[Item], [Item]}.
+split(Part, Items) ->
+    lists:split(min(Part, length(Items)), Items).
 
 %% Called before the Nth item; pauses after each slice.
 -spec pause(N :: pos_integer(), Slice :: pos_integer()) -> ok.
