@@ -97,8 +97,9 @@ static bool is_short(const struct dt_actor *actor) {
     return actor->ended != DT_NO_VALUE && actor->ended - actor->began <= life;
 }
 
-/* How much it says as an example. */
-static int worth(const struct dt_actor *actor) {
+/* The process or port with the highest rank is the example: one that crashed; a port that is open,
+   if possible with a known peer. */
+static int example_rank(const struct dt_actor *actor) {
     if (actor->kind == DT_PORT)
         return 2 * (actor->ended == DT_NO_VALUE) + (strstr(actor->name, " <-> ") != NULL);
     return actor->activity->has_crashed;
@@ -111,7 +112,7 @@ void dt_lives_add(struct dt_lives *lives, struct dt_actor *actor) {
         return;
     if (actor->activity->has_crashed && row->crashed++ == 0)
         row->first_crash = actor->ended;
-    if (!row->example || worth(actor) >= worth(row->example)) {
+    if (!row->example || example_rank(actor) >= example_rank(row->example)) {
         dt_actor_drop(row->example);
         row->example = dt_actor_keep(actor);
     }

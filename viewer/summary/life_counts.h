@@ -17,7 +17,8 @@ struct dt_lives_row {
     uint64_t ended, alive;                 /* also of those that began before */
     uint64_t restarted;                    /* of these, after a crash */
     int64_t first_crash, last_start;       /* DT_NO_VALUE: none */
-    struct dt_actor *example; /* the last one that crashed, or an open port with a peer */
+    struct dt_actor *example; /* the last one that crashed, or the last open port with a known peer;
+                                 else the last one */
 };
 
 struct dt_lives {
