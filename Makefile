@@ -214,7 +214,8 @@ $(addprefix check-sanitize-,$(SANITIZE_PARTS)): check-sanitize-%:
 
 # The suites that attach a consumer to a node.
 ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others sources vm_events identity delivery \
-                    counters process_samples table_samples port_samples log load tools recipes upgrade annotation viewer
+                    counters process_samples table_samples port_samples socket_samples log load tools recipes upgrade \
+                    annotation viewer
 
 check-busy: deps-check all ## run the suites that attach consumers ten times while a core is busy (RUNS=3, SUITES=...)
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))

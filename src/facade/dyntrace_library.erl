@@ -7,7 +7,7 @@
 -include_lib("kernel/include/file.hrl").
 
 -export([find/0, nif_path/1, load_info/1, loaded/2]).
--export([check_mapped/2, attach_command/1, show/1]).
+-export([check_mapped/2, attach_command/1, show/1, text/0]).
 
 -export_type([file/0, state/0]).
 
@@ -172,6 +172,7 @@ show(Text) ->
 
 %% The value of show/1 or of the configuration, whether or not the application runs. An invalid value shows shapes, so
 %% that contents stay hidden.
+-spec text() -> full | shape.
 text() ->
     case persistent_term:get(?TEXT, none) of
         none -> configured_text();

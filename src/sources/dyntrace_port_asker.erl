@@ -5,7 +5,7 @@
 %% The processes are linked to the caller, which polls.
 -module(dyntrace_port_asker).
 
--export([new/1, ask/2, poll/2, is_idle/1, info/1, with_addresses/2, stop/1]).
+-export([new/1, ask/2, poll/2, is_idle/1, info/1, with_addresses/2, with_addresses/4, stop/1]).
 
 -export_type([asker/0]).
 
@@ -74,9 +74,15 @@ info(Port) ->
 -spec with_addresses(port(), Name :: string()) -> string().
 with_addresses(Port, Name) ->
     case lists:member(Name, ?SOCKETS) of
-        true -> joined(Name, address(fun inet:sockname/1, Port), address(fun inet:peername/1, Port));
+        true -> with_addresses(Port, Name, fun inet:sockname/1, fun inet:peername/1);
         false -> Name
     end.
+
+%% The same for any socket, by functions that return its addresses as those of `inet' do.
+-spec with_addresses(Socket, Name :: string(), Own :: fun((Socket) -> Address), Peer :: fun((Socket) -> Address)) ->
+          string() when Address :: {ok, term()} | {error, term()}.
+with_addresses(Socket, Name, Own, Peer) ->
+    joined(Name, address(Own, Socket), address(Peer, Socket)).
 
 joined(Name, "", "") ->
     Name;

@@ -26,6 +26,7 @@ modules() ->
       port_samples => {dyntrace_sampler, dyntrace_port_samples},
       ports => dyntrace_ports,
       process_samples => {dyntrace_sampler, dyntrace_process_samples},
+      socket_samples => {dyntrace_sampler, dyntrace_socket_samples},
       system_monitor => dyntrace_system_monitor,
       tables => {dyntrace_sampler, dyntrace_tables},
       withheld => dyntrace_withheld}.

@@ -152,6 +152,7 @@ arguments(_) ->
         {vm_counter, [name, value, unit]},
         {process_sample, [pid, queue, memory, reductions, entry, state]},
         {table_sample, [pid, table, name, memory, objects]}, {port_sample, [port, pid, queue, sent]},
+        {socket_sample, [pid, sockets, name]},
         {process_wait, [pid, kind, target, callers]},
         {log, [pid, level, text]}, {crash_report, [pid, text]},
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},

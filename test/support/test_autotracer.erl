@@ -194,7 +194,7 @@ samples(Config) ->
                          lists:sum([dyntrace_sampler:samples(State)
                                     || {Name, {on, State}} <- maps:to_list(Results),
                                        lists:member(Name, [allocators, counters, port_samples, process_samples,
-                                                           tables])])
+                                                           socket_samples, tables])])
                  end).
 
 %% -- Flags and patterns ----------------------------------------------------------------------------

@@ -470,6 +470,23 @@ files_or_ports(Config) ->
             end,
     ?assertEqual([file_limit], Found(1024, 65536)),
     ?assertEqual([port_limit], Found(1024, 128)),
+    %% The culprits of sockets of the module `socket', and of files, which have processes.
+    Culprit = fun(Events) ->
+                      [{high, Text}] = found(file_limit, report([tl(open_files(1024)), Events], Config)),
+                      [_, Shown] = string:split(Text, "full in 6 s"),
+                      Shown
+              end,
+    ?assertEqual("; most are sockets of <0.90.0> uploads: 100 more, 160 in all, for example tcp 10.0.0.4:1 <-> "
+                 "10.0.0.9:80",
+                 Culprit([identity(0, ?A, "uploads"), sockets(?B, [50, 50, 50, 50, 60, 60]),
+                          sockets(?A, [60, 80, 100, 120, 140, 160])])),
+    ?assertEqual("", Culprit([identity(0, ?A, "uploads"), sockets(?A, [60, 60, 60, 60, 60, 80])])),
+    ?assertEqual("; processes grew as well; most are pay:run/1, started by <0.90.0> uploads: 60 started, 0 ended",
+                 Culprit([identity(0, ?A, "uploads"), [spawned(N * ?MS, pid(N), ?A) || N <- lists:seq(1, 60)]])),
+    ?assertEqual("; processes grew as well; most are pay:run/1, started by <0.90.0> file_server_2, which <0.91.0> "
+                 "writer called 40 times: 60 started, 0 ended",
+                 Culprit([identity(0, ?A, "file_server_2"), identity(0, ?B, "writer"), calls(40, ?MS),
+                          [spawned(N * ?MS, pid(N), ?A) || N <- lists:seq(1, 60)]])),
     %% Full, without growth.
     Limit = counter(0, "open_files_limit", 1024),
     Full = fun(Open) -> found(file_limit, report([levels("open_files", [Open]), Limit], Config)) end,
@@ -1111,6 +1128,9 @@ tables(Megabytes) ->
     [{N * ?S, table_sample, #{pid => ?A, table => "#Ref<0.1.2.3>", name => "sessions", memory => Memory,
                               objects => (N + 1) * 100}}
      || {N, Memory} <- lists:enumerate(0, megabytes(Megabytes))].
+sockets(Owner, Numbers) ->
+    [{N * ?S, socket_sample, #{pid => Owner, sockets => Number, name => "tcp 10.0.0.4:1 <-> 10.0.0.9:80"}}
+     || {N, Number} <- lists:enumerate(0, Numbers)].
 %% Of 300 processes of 600 kB each, as many have the same parent; one has samples.
 idle(Count, Memory, Reductions) ->
     [[spawned(N, pid(N), ?A) || N <- lists:seq(1, Count)],

@@ -1207,6 +1207,7 @@ other_events(Config) ->
                  {35, table_sample, #{pid => "<0.1.0>", table => "#Ref<0.1.2.3>", name => "shop_cart", memory => 17,
                                       objects => 3}},
                  {36, port_sample, #{port => "#Port<0.6>", pid => "<0.1.0>", queue => 800, sent => 20}},
+                 {37, socket_sample, #{pid => "<0.1.0>", sockets => 60, name => "udp"}},
                  {40, log, #{pid => "<0.2.0>", level => "error", text => "oops"}},
                  {40, process_sample, Sample("<0.3.0>")}, {40, process_exit, #{pid => "<0.3.0>", reason => "normal"}},
                  {40, process_sample, Sample("<0.3.0>")},
@@ -1218,9 +1219,10 @@ other_events(Config) ->
          "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
          "35 table owner=<0.1.0>#1 table=#Ref<0.1.2.3> name=shop_cart memory=17 objects=3",
          "36 port_queue port=#Port<0.6>#2 queue=800 sent=20",
+         "37 sockets owner=<0.1.0>#1 sockets=60 name=\"udp\"",
          "40 instant probe=log node=0 process=<0.2.0>#3 other=-",
          "40 sample process=<0.3.0>#4 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
-         "- end events=12 skipped=1"], Dump),
+         "- end events=13 skipped=1"], Dump),
     ?assertEqual(1, length(of_kind("sample", Dump))).
 
 %% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and

@@ -224,6 +224,12 @@ static void port_queue(void *data, struct dt_process *port, const struct dt_port
          NUMBER("sent", e->sent));
 }
 
+static void sockets(void *data, struct dt_process *owner, const struct dt_socket_sample *e,
+                    int64_t now) {
+    LINE(data, now, "sockets", PROCESS("owner", owner), NUMBER("sockets", e->sockets),
+         TEXT(e, name));
+}
+
 static void wait(void *data, struct dt_process *process, struct dt_process *target,
                  const struct dt_process_wait *e, int64_t now) {
     LINE(data, now, "wait", PROCESS("process", process), PROCESS("target", target), TEXT(e, kind),

@@ -145,6 +145,7 @@ static const struct handling {
     [DT_vm_counter] = {dt_instants_counter, OTHERS},
     [DT_table_sample] = {dt_instants_table, OTHERS},
     [DT_port_sample] = {dt_instants_port, OTHERS},
+    [DT_socket_sample] = {dt_instants_sockets, OTHERS},
     [DT_vm_long_gc] = {dt_instants_event, OTHERS},
     [DT_vm_long_schedule] = {dt_instants_event, OTHERS},
     [DT_vm_large_heap] = {dt_instants_event, OTHERS},

@@ -39,6 +39,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_purges_init(&summary->purges);
     dt_ets_tables_init(&summary->ets_tables);
     dt_port_queues_init(&summary->port_queues);
+    dt_socket_owners_init(&summary->socket_owners);
     dt_waits_init(&summary->stopped);
     dt_list_init(&summary->crashes, false);
     dt_list_init(&summary->log, false);
@@ -72,6 +73,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_purges_free(&summary->purges);
     dt_ets_tables_free(&summary->ets_tables);
     dt_port_queues_free(&summary->port_queues);
+    dt_socket_owners_free(&summary->socket_owners);
     dt_waits_free(&summary->stopped);
     dt_list_free(&summary->crashes);
     dt_unclear_free(&summary->unclear_exits);

@@ -10,7 +10,8 @@
  *     summary                               all collected data
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests, copies, literals,
- *     life_counts, purges, sampled_tables, port_queues, waits
+ *     life_counts, purges, sampled_tables, port_queues, socket_owners,
+ *     waits
  *     activity, heap_growth, formatting     what a process did
  *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -32,6 +33,7 @@
 #include "summary/purges.h"
 #include "summary/requests.h"
 #include "summary/sampled_tables.h"
+#include "summary/socket_owners.h"
 #include "summary/unclear_exits.h"
 #include "summary/waits.h"
 
@@ -71,6 +73,7 @@ struct dt_summary {
     struct dt_lives lives;
     struct dt_ets_tables ets_tables;
     struct dt_port_queues port_queues;
+    struct dt_socket_owners socket_owners;
     struct dt_list crashes, waits, collections, log, others, nodes_down, withheld;
     struct dt_list gave_up;                           /* supervisors */
     struct dt_list long_runs;                         /* on normal schedulers, without a pause */

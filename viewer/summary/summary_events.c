@@ -536,6 +536,15 @@ static void port_queue(void *data, struct dt_process *port, const struct dt_port
     dt_port_queues_add(&summary->port_queues, dt_actor_of(&summary->actors, port), sample, time);
 }
 
+static void sockets(void *data, struct dt_process *owner, const struct dt_socket_sample *sample,
+                    int64_t time) {
+    struct dt_summary *summary = data;
+
+    dt_summary_at(summary, time);
+    dt_socket_owners_add(&summary->socket_owners, dt_actor_of(&summary->actors, owner), sample,
+                         time);
+}
+
 static void lost(void *data, const struct dt_lost *lost) {
     struct dt_summary *summary = data;
 
@@ -605,6 +614,7 @@ const struct dt_sink dt_summary_collector = {
     .counter = counter,
     .table = table,
     .port_queue = port_queue,
+    .sockets = sockets,
     .sample = dt_summary_sample,
     .wait = dt_summary_wait,
     .lost = lost,

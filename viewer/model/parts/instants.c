@@ -109,6 +109,14 @@ void dt_instants_port(struct node *node, const struct dt_recorded *event) {
         DT_EMIT(node->world, port_queue, &port->seen, e, event->time);
 }
 
+void dt_instants_sockets(struct node *node, const struct dt_recorded *event) {
+    const struct dt_socket_sample *e = &event->fields.socket_sample;
+    struct process *owner = dt_process_of(node, e->pid);
+
+    if (owner && !owner->has_exited)
+        DT_EMIT(node->world, sockets, &owner->seen, e, event->time);
+}
+
 void dt_instants_wait(struct node *node, const struct dt_recorded *event) {
     const struct dt_process_wait *e = &event->fields.process_wait;
     struct process *p = dt_process_of(node, e->pid);

@@ -11,4 +11,5 @@ void dt_instants_counter(struct node *node, const struct dt_recorded *event);
 void dt_instants_sample(struct node *node, const struct dt_recorded *event);
 void dt_instants_table(struct node *node, const struct dt_recorded *event);
 void dt_instants_port(struct node *node, const struct dt_recorded *event);
+void dt_instants_sockets(struct node *node, const struct dt_recorded *event);
 void dt_instants_wait(struct node *node, const struct dt_recorded *event);

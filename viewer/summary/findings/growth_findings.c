@@ -69,23 +69,76 @@ static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum
     return most && dt_is_share((int64_t)(most->started - most->ended), grown, HALF) ? most : NULL;
 }
 
+/* ", which <0.91.0> shop called 2700 times" if that process has called this server, at least half
+   as often as it has started a process. */
+static char *show_caller(const struct dt_summary *summary, const struct dt_lives_row *most) {
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&summary->server_calls);
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        const struct dt_pair *row = g_ptr_array_index(rows, i);
+
+        if (!row->from || row->to != most->parent ||
+            !dt_is_share((int64_t)row->count, (int64_t)most->started, HALF))
+            continue;
+        g_autofree char *caller = dt_actor_show_where(row->from);
+        return g_strdup_printf(", which %s called %" PRIu64 " times", caller, row->count);
+    }
+    return g_strdup("");
+}
+
 /* "; most are shop:init/1, started by <0.90.0> shop_sup: 2700 started, 3 ended". The name of a port
    has its peer. */
-static char *show_most(const struct dt_lives_row *most, const char *noun) {
+static char *show_most(const struct dt_summary *summary, const struct dt_lives_row *most,
+                       const char *noun) {
     if (!most)
         return g_strdup("");
     g_autofree char *parent = dt_actor_show_where(most->parent);
+    g_autofree char *caller = show_caller(summary, most);
     bool is_accepted = most->parent && most->parent->kind == DT_PORT;
     bool is_port = most->kind == DT_PORT;
     g_autofree char *example = is_port ? dt_actor_show_where(most->example) : NULL;
-    return g_strdup_printf("; most are %s, %s by %s: %" PRIu64 " %s, %" PRIu64 " %s%s%s",
+    return g_strdup_printf("; most are %s, %s by %s%s: %" PRIu64 " %s, %" PRIu64 " %s%s%s",
                            *most->what ? most->what : noun,
                            is_accepted ? "accepted"
                            : is_port   ? "opened"
                                        : "started",
-                           parent, most->started, is_port ? "opened" : "started", most->ended,
-                           is_port ? "closed" : "ended", is_port ? ", for example " : "",
-                           is_port ? example : "");
+                           parent, caller, most->started, is_port ? "opened" : "started",
+                           most->ended, is_port ? "closed" : "ended",
+                           is_port ? ", for example " : "", is_port ? example : "");
+}
+
+/* "; most are sockets of <0.90.0> uploads: 450 more, 900 in all, for example tcp ...". */
+static char *show_sockets(const struct dt_socket_owner *row, const struct dt_series_growth *of) {
+    g_autofree char *owner = dt_actor_show_where(row->owner);
+    return g_strdup_printf(
+        "; most are sockets of %s: %" PRId64 " more, %" PRId64 " in all, for example %s", owner,
+        dt_series_grown(&row->sockets, of), dt_series_last(&row->sockets), row->example);
+}
+
+/* Why a number grows. */
+struct culprit {
+    struct dt_actor *actor; /* NULL: unknown */
+    char *shown;            /* to be freed */
+};
+
+/* An open file is a port, a socket of the module `socket`, or a file, which has a process unless it
+   is raw. */
+static struct culprit culprit_of(const struct dt_summary *summary, struct dt_seen_node *node,
+                                 const struct limited *of, const struct dt_series_growth *growth) {
+    int64_t grown = growth->to - growth->from;
+    const struct dt_lives_row *most =
+        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, grown);
+
+    if (most || of->rule != DT_RULE_file_limit)
+        return (struct culprit){most ? most->parent : NULL, show_most(summary, most, of->noun)};
+    const struct dt_socket_owner *row =
+        dt_socket_owners_growing(&summary->socket_owners, node, growth, (grown + 1) / 2);
+    if (row)
+        return (struct culprit){row->owner, show_sockets(row, growth)};
+    most = most_of(summary, DT_PROCESS, node, grown);
+    g_autofree char *processes = show_most(summary, most, "processes");
+    return (struct culprit){most ? most->parent : NULL,
+                            g_strconcat(most ? "; processes grew as well" : "", processes, NULL)};
 }
 
 /* A node that starts or is upgraded loads modules, which bring their atoms. */
@@ -122,18 +175,16 @@ static bool is_filling(const struct dt_summary *summary, struct dt_seen_node *no
 static void fills(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of,
                   const struct filling *filling) {
     const struct dt_series_growth *growth = &filling->growth;
-    const struct dt_lives_row *most =
-        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth->to - growth->from);
+    struct culprit culprit = culprit_of(summary, node, of, growth);
     g_autofree char *shown_node = of_node(summary, node);
-    g_autofree char *shown_most = show_most(most, of->noun);
+    g_autofree char *shown_culprit = culprit.shown;
     g_autofree char *shown_left = show_left(filling->left);
     dt_find(summary, of->rule,
-            filling->left * DT_NS_PER_S <= (double)of->soon ? DT_HIGH : DT_MEDIUM,
-            most ? most->parent : NULL,
+            filling->left * DT_NS_PER_S <= (double)of->soon ? DT_HIGH : DT_MEDIUM, culprit.actor,
             "%s%s: %.0f more per second for %s, %" PRId64 " of at most %" PRId64
             ": at this rate, full in %s%s",
             of->noun, shown_node, growth->per_s, dt_show_ns(growth->end - growth->begin).text,
-            growth->to, filling->limit, shown_left, shown_most);
+            growth->to, filling->limit, shown_left, shown_culprit);
 }
 
 static void full(struct dt_summary *summary, struct dt_seen_node *node, const struct limited *of) {

@@ -24,7 +24,7 @@ GROUPS: Dict[str, List[str]] = {
     "annotations": ["user_mark", "user_span_start", "user_span_stop", "user_trace_s1", "user_trace_i4s4",
         "user_trace_n"],
     "counters": ["vm_counter"],
-    "samples": ["process_sample", "table_sample", "port_sample", "process_wait"],
+    "samples": ["process_sample", "table_sample", "port_sample", "socket_sample", "process_wait"],
     "log": ["log", "crash_report"],
     "vm": ["vm_long_gc", "vm_long_schedule", "vm_large_heap", "vm_busy_port", "vm_busy_dist_port",
         "vm_long_message_queue", "node_up", "node_down"],
