@@ -7,7 +7,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [first_session, filter, wanted, senders, carriers, flight_recorder, names, live, context, reading, pictures].
+    [first_session, filter, wanted, senders, carriers, flight_recorder, crashed, names, live, context, reading,
+     pictures].
 
 init_per_suite(Config) ->
     test_require:tool(test_lttng:missing(), Config).
@@ -18,7 +19,7 @@ end_per_suite(_) -> ok.
 %% folder. Recipes use the current session without naming it, so each case has its own.
 init_per_testcase(Case, Config) ->
     Node = test_node:start(),
-    Daemon = test_lttng:start_daemon(),
+    Daemon = test_lttng:start_daemon("env " ++ marker(Node)),
     %% As the page requires, the module is loaded and LTTng lists its tracepoints.
     _ = test_node:call(Node, fun dyntrace:info/0),
     ok = test_wait:until("the daemon knows the node",
@@ -31,13 +32,18 @@ end_per_testcase(_, Config) ->
     [test_lttng:lttng(Daemon, "destroy ~s", [Session]) || Session <- sessions()],
     {0, _} = test_shell:run("rm -rf /tmp/erlang-demo /tmp/erlang-filter /tmp/erlang-flight /tmp/erlang-live* "
                             "/tmp/erlang-context /tmp/erlang-memory /tmp/erlang-names /tmp/erlang-talk "
-                            "/tmp/erlang-wanted /tmp/erlang-senders /tmp/erlang-pictures*", []),
+                            "/tmp/erlang-wanted /tmp/erlang-senders /tmp/erlang-pictures* /tmp/erlang-crash* "
+                            "/dev/shm/erlang-crash", []),
     test_lttng:stop_daemon(Daemon),
     test_node:stop(?config(node, Config)).
 
+%% A variable of the environment of the case's daemons.
+marker(Node) ->
+    "DYNTRACE_RECIPE=" ++ test_node:os_pid(Node).
+
 sessions() ->
     ["erlang-demo", "erlang-filter", "erlang-flight", "erlang-live", "erlang-context", "erlang-memory",
-     "erlang-names", "erlang-talk", "erlang-wanted", "erlang-senders", "erlang-pictures"].
+     "erlang-names", "erlang-talk", "erlang-wanted", "erlang-senders", "erlang-pictures", "erlang-crash"].
 
 %% The output has each name that sasl registers, and each tracepoint.
 first_session(Config) ->
@@ -99,6 +105,19 @@ flight_recorder(Config) ->
     Output = recipe("A flight recorder", Config),
     ?assertMatch({match, _}, re:run(Output, "process_exit: .*reason = \"something_went_wrong\"")).
 
+%% The events are found again after the daemons have been killed.
+crashed(Config) ->
+    Output = recipe("If LTTng's daemons are killed, too", Config),
+    Exit = "process_exit: .*reason = \"something_went_wrong\"",
+    ?assertMatch({match, _}, re:run(Output, Exit), Output),
+    [Consumer] = test_shell:os_pids("lttng-consumerd", marker(?config(node, Config))),
+    {0, _} = test_shell:run("kill -KILL ~s", [Consumer]),
+    ok = test_lttng:kill_daemon(?config(daemon, Config)),
+    {0, Extracted} = test_shell:run("rm -rf /tmp/erlang-crashed && "
+                                    "lttng-crash --extract=/tmp/erlang-crashed /dev/shm/erlang-crash/* && "
+                                    "babeltrace2 /tmp/erlang-crashed", []),
+    ?assertMatch({match, _}, re:run(Extracted, Exit), Extracted).
+
 names(Config) ->
     Output = recipe("Names in a flight recorder", Config),
     ?assertMatch({match, _}, re:run(Output, "process_identity: .*initial = \"supervisor:kernel/1\", "
@@ -106,7 +125,7 @@ names(Config) ->
 
 %% `lttng' starts the relay daemon, which uses a fixed port, so no other test may do this at the same time.
 live(Config) ->
-    Variable = {"DYNTRACE_RECIPE", test_node:os_pid(?config(node, Config))},
+    Variable = {"DYNTRACE_RELAY", test_node:os_pid(?config(node, Config))},
     Output = test_shell:locked("/sys/kernel/notes",
                                fun() ->
                                        try recipe("Live", [Variable], Config)
