@@ -15,7 +15,10 @@ static const char intro[] =
     "`short_connections`.\n"
     "\n"
     "A rule reports nothing if the recording lacks the events that it needs. Inferred values are\n"
-    "marked.\n";
+    "marked.\n"
+    "\n"
+    "If `dyntrace report` has made the recording, findings about busy, waiting and stuck\n"
+    "processes also name [the function](report.md#the-function-of-a-finding).\n";
 
 static const char limits[] =
     "\n## What the rules do not cover\n\n"

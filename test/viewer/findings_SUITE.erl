@@ -17,8 +17,8 @@ all() ->
     [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, formatting,
      terms_by_inference, copied_argument, storm_at_a_listener, suspended_first, stuck, not_stuck,
      loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, throttled_node, files_or_ports, ends_of_otp,
-     parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, computing, planted,
-     planted_waits, timed_out, busy_without_deliveries, timers].
+     parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, computing, stacks,
+     planted, planted_waits, timed_out, busy_without_deliveries, timers].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -600,6 +600,66 @@ stuck(Config) ->
                         waits(?B, {"lock", ?A, 0}), waits(4, ?B, {"lock", ?A, 0})])),
     ?assertEqual([{medium, "<0.90.0> shop_db and 2 more made no progress for 3.00 s (suspended) in pay:run/1"}],
                  Found([sample(N * ?S, Pid, 0, 0, 0, "suspended") || N <- lists:seq(0, 3), Pid <- [?A, ?B, ?C]])).
+
+%% What processes did at the end, which the command passes to the viewer.
+stacks(Config) ->
+    Busy = [identity(0, ?A, "shop_db"), in(0, ?A), out(810 * ?MS, ?A), in(?S, ?B)],
+    Queue = [identity(0, ?A, "shop_db") | [sample(N * ?S, ?A, 100 + 310 * N, 56120448, 1000, "waiting")
+                                           || N <- lists:seq(0, 4)]],
+    Circle = [send(0, ?D, ?D, "m"), stopped(?A, "gen:do_call/4", [6, 6, 6, 6], {"call", ?B, 6}),
+              stopped(?B, "gen:do_call/4", [1, 1, 1, 1], {"call", ?A, 2}), identity(0, ?A, "shop_db")],
+    Text = fun(Rule, Events, Lines) ->
+                   [{_, Text}] = found(Rule, report(on_node(8, Events, Lines), Config)),
+                   Text
+           end,
+    Ran = {"shop@host", "8", "ran", "ran functions called from pay:run/1 (pay.erl:41) in 38 of 40 samples", ?A},
+    Runs = {"shop@host", "8", "runs", "ran pay:sum/1", ?C ++ " " ++ ?A},
+    Waits = {"shop@host", "8", "waits", "waited in gen:do_call/4, called from pay:run/1 (pay.erl:17)",
+             ?A ++ " " ++ ?B},
+    %% Of a busy process, what it ran. A stack in which it waits does not explain anything.
+    None = Text(busy_process, Busy, []),
+    ?assertEqual(None ++ "; near the end of the recording, <0.90.0> ran functions called from pay:run/1 (pay.erl:41) "
+                 "in 38 of 40 samples", Text(busy_process, Busy, [Waits, Runs, Ran])),
+    ?assertEqual(None ++ "; at the end of the recording, <0.90.0> ran pay:sum/1",
+                 Text(busy_process, Busy, [Waits, Runs])),
+    ?assertEqual(None, Text(busy_process, Busy, [Waits])),
+    Grows = Text(growing_queue, Queue, []),
+    At = "; at the end of the recording, <0.90.0> waited in gen:do_call/4, called from pay:run/1 (pay.erl:17)",
+    ?assertEqual(Grows ++ At, Text(growing_queue, Queue, [Waits])),
+    %% Both members of a circle.
+    ?assertEqual(Text(stuck_process, Circle, []) ++ At ++ ", <0.91.0> waited in gen:do_call/4, called from pay:run/1 "
+                 "(pay.erl:17)", Text(stuck_process, Circle, [Waits])),
+    %% Another node, process number or process; invalid lines.
+    [?assertEqual(Grows, Text(growing_queue, Queue, Lines))
+     || Lines <- [[setelement(1, Waits, "shop@host2")], [setelement(1, Waits, "shop@hos")], [setelement(1, Waits, "")],
+                  [setelement(2, Waits, "9")], [setelement(3, Waits, "sleeps")], [setelement(5, Waits, "<0.900.0>")],
+                  [setelement(5, Waits, "")], [{""}, {"shop@host", "8"}, {"shop@host", "8", "waits", ?A}]]],
+    %% Two nodes of that name and number, as in two containers.
+    {Params, Events} = on_node(8, Queue, [Waits]),
+    Twins = [#{trace => 1, environment => #{hostname => "other"}}
+             | [{Time, Probe, Fields, Where#{trace => N}} || {Time, Probe, Fields, Where} <- Events, N <- [0, 1]]],
+    Both = found(growing_queue, report({Params, Twins}, Config)),
+    ?assertEqual([nomatch, nomatch], [re:run(Of, "at the end") || {high, Of} <- Both]),
+    %% Hostile texts stay texts.
+    Hostile = setelement(4, Waits, "waited in \e[31m</script><b>\\\"x\\\""),
+    ?assertEqual(Grows ++ "; at the end of the recording, <0.90.0> waited in \e[31m</script><b>\"x\"",
+                 Text(growing_queue, Queue, [Hostile])),
+    Trace = test_viewer:make(Events, Config),
+    [{stacks, Lines}] = element(1, on_node(8, Queue, [Hostile])),
+    {0, Report} = test_viewer:view(report, [{stacks, Lines}], [Trace]),
+    ?assertEqual({nomatch, match}, {re:run(Report, "\e"), re:run(Report, "waited\\s+in\\s+\\\\x1b\\[31m</script><b>",
+                                                                   [{capture, none}])}),
+    Page = Trace ++ ".html",
+    {0, _} = test_viewer:view(html, [{stacks, Lines}, {path, Page}], [Trace]),
+    {ok, Html} = file:read_file(Page),
+    ?assertEqual({nomatch, match}, {re:run(Html, "</script><b>"), re:run(Html, "waited in ", [{capture, none}])}).
+
+%% A recording of a node with this process number, and the lines about its processes.
+on_node(OsPid, Events, Lines) ->
+    {_, Sorted} = recording(Events),
+    Fields = [lists:join("\t", tuple_to_list(Line)) || Line <- Lines],
+    {[{stacks, lists:flatten(lists:join("\n", Fields))}],
+     [{At, Probe, Of, #{vpid => OsPid}} || {At, Probe, Of} <- Sorted]}.
 
 %% Healthy processes that resemble stuck ones.
 not_stuck(Config) ->

@@ -29,7 +29,7 @@
 struct dt_model {
     struct world *world;
     uint64_t events, skipped;
-    const char *ended;
+    struct dt_from_command said;
     bool is_ended;
 };
 
@@ -251,19 +251,19 @@ uint64_t dt_model_skipped(const struct dt_model *model) {
     return model->skipped;
 }
 
-const char *dt_model_ended(const struct dt_model *model) {
-    return model->ended;
+struct dt_from_command dt_model_said(const struct dt_model *model) {
+    return model->said;
 }
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
 struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents,
-                              const char *ended) {
+                              struct dt_from_command said) {
     struct dt_model *model = g_new0(struct dt_model, 1);
 
     model->world = dt_world_new(sink, of_sink, &hooks);
     model->world->shows_contents = shows_contents;
-    model->ended = ended;
+    model->said = said;
     return model;
 }
 

@@ -13,10 +13,16 @@
 struct dt_model;
 struct dt_reads;
 
+/* What the command knows in addition to the recording, as texts of lines: how nodes ended, and what
+   processes did at the end (summary/process_stacks.h). */
+struct dt_from_command {
+    const char *ended, *stacks;
+};
+
 /* `sink`, and its data `of_sink`, must outlive the model. `shows_contents`: report exit reasons and
    log lines unchanged, instead of hiding their contents (shared/contents.h). */
 struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents,
-                              const char *ended);
+                              struct dt_from_command said);
 /* The callbacks of the reader that pass its events to the model. */
 extern const struct dt_reads dt_model_reads;
 /* Reports everything that is still open, then every live process as gone, then the nodes. */
@@ -29,5 +35,5 @@ bool dt_model_is_nameless(const struct dt_model *model);
 uint64_t dt_model_events(const struct dt_model *model);
 /* The number of events of other providers, or whose fields could not be read. */
 uint64_t dt_model_skipped(const struct dt_model *model);
-/* How nodes ended, a line each, as the caller of dt_model_new says. */
-const char *dt_model_ended(const struct dt_model *model);
+/* As passed to dt_model_new. */
+struct dt_from_command dt_model_said(const struct dt_model *model);

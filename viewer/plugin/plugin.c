@@ -34,12 +34,12 @@ struct component {
     bool is_begun;                /* the first event has been read */
     bool corrects;                /* the parameter `clocks` */
     bool shows_contents;          /* the parameter `contents` */
-    const char *ended;            /* the parameter `ended` */
+    struct dt_from_command said;  /* the parameters `ended` and `stacks` */
     bt_message_iterator *messages;
 };
 
 /* Parameters of all sinks. */
-enum { CLOCKS, CONTENTS, ENDED };
+enum { CLOCKS, CONTENTS, ENDED, STACKS };
 enum { CORRECTED, RECORDED };
 enum { SHAPE, FULL };
 
@@ -55,6 +55,9 @@ static const struct dt_param common[] = {
                       "and long numbers, or in full",
                       "shape", "full"),
     [ENDED] = DT_PARAM_STRING("ended", "", "nodes that ended, and how: a finding per line"),
+    [STACKS] = DT_PARAM_STRING("stacks", "",
+                               "what processes did at the end, by their stacks: the contents of "
+                               "stacks.tsv"),
     {0},
 };
 
@@ -92,7 +95,7 @@ static bool start_sink(struct component *c, GError **error) {
         return false;
     c->corrects = values[CLOCKS].word == CORRECTED;
     c->shows_contents = values[CONTENTS].word == FULL;
-    c->ended = values[ENDED].string;
+    c->said = (struct dt_from_command){values[ENDED].string, values[STACKS].string};
     g_free(values);
     values = dt_params_read(c->sink->params, common, c->params, error);
     if (!values)
@@ -120,7 +123,7 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
     c->model = dt_model_new(sink->collector ? sink->collector : sink, c->of_sink, c->shows_contents,
-                            c->ended);
+                            c->said);
     c->clocks = dt_clocks_new();
     c->reader = dt_reader_new(&dt_model_reads, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);

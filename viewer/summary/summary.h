@@ -12,6 +12,7 @@
  *     occurrences, unclear_exits, requests, copies, literals,
  *     life_counts, purges, sampled_tables, port_queues, socket_owners,
  *     waits
+ *     process_stacks                        what processes did at the end
  *     activity, heap_growth, formatting     what a process did
  *     load, quantiles, sample_series        time series and histograms
  *     findings/limits                       thresholds of the findings
@@ -58,7 +59,8 @@ struct dt_summary {
     struct dt_actors actors;
 
     uint64_t events, skipped;
-    const char *ended; /* how nodes ended, a line each */
+    const char *ended;  /* how nodes ended, a line each */
+    const char *stacks; /* process_stacks.h */
     struct dt_period period;
     uint32_t recorded;
     GArray *lost; /* struct dt_seen_lost */

@@ -1,5 +1,7 @@
 #include "summary/findings/rules.h"
 
+#include "summary/process_stacks.h"
+
 const struct dt_limits dt_limits = {
 #define LIMIT(name, number, unit, meaning) .name = (dt_##unit)(number)*DT_UNIT_##unit,
 #define RULE(name, about, severity, looks_at, evidence, limits, why, next, example)                \
@@ -27,17 +29,88 @@ static bool is_left_out(enum dt_rule_number rule, const struct dt_actor *actor) 
            dt_is_own(actor);
 }
 
+/* -- What processes did at the end ---------------------------------------------------------- */
+
+#define BUSY                                                                                       \
+    { DT_STACK_RAN, DT_STACK_RUNS, DT_STACK_KINDS }
+#define WAITING                                                                                    \
+    { DT_STACK_WAITS, DT_STACK_RUNS, DT_STACK_KINDS }
+#define BOTH                                                                                       \
+    { DT_STACK_RAN, DT_STACK_WAITS, DT_STACK_RUNS }
+
+/* The rules whose findings say it; of several kinds, the first that is known. */
+static const struct {
+    enum dt_rule_number rule;
+    enum dt_stack_kind kinds[DT_STACK_KINDS];
+} said_by[] = {
+    {DT_RULE_busy_process, BUSY},
+    {DT_RULE_held_scheduler, BUSY},
+    {DT_RULE_starved_processes, BUSY},
+    {DT_RULE_long_schedules, BUSY},
+    {DT_RULE_saturated_server, BOTH},
+    {DT_RULE_slow_server, BOTH},
+    {DT_RULE_growing_queue, BOTH},
+    {DT_RULE_long_queue, BOTH},
+    {DT_RULE_in_flight, BOTH},
+    {DT_RULE_reported_queues, BOTH},
+    {DT_RULE_stuck_process, WAITING},
+    {DT_RULE_timed_out_calls, WAITING},
+    {DT_RULE_exhausted_schedulers, WAITING},
+    {DT_RULE_file_io, BUSY},
+};
+
+static char *stack_of(const struct dt_summary *summary, enum dt_rule_number rule,
+                      const struct dt_actor *actor, bool *is_at_end) {
+    for (size_t i = 0; i < G_N_ELEMENTS(said_by); i++)
+        for (unsigned k = 0; said_by[i].rule == rule && k < DT_STACK_KINDS; k++) {
+            enum dt_stack_kind kind = said_by[i].kinds[k];
+            char *did = kind < DT_STACK_KINDS ? dt_process_did(summary->stacks, actor, kind) : NULL;
+            if (did) {
+                *is_at_end = kind != DT_STACK_RAN;
+                return did;
+            }
+        }
+    return NULL;
+}
+
+void dt_put_stacks(const struct dt_summary *summary, GString *text, enum dt_rule_number rule,
+                   struct dt_actor *const *actors, unsigned count) {
+    bool are_several = dt_seen_nodes_are_several(&summary->actors.nodes), is_first = true;
+
+    for (unsigned i = 0; i < count; i++) {
+        bool is_at_end = true;
+        g_autofree char *did = stack_of(summary, rule, actors[i], &is_at_end);
+        if (!did)
+            continue;
+        g_autofree char *name = are_several ? dt_actor_show_where(actors[i]) : NULL;
+        const char *pid = actors[i]->process ? actors[i]->process->pid : actors[i]->pid;
+        g_string_append_printf(text, "%s%s %s",
+                               !is_first   ? ", "
+                               : is_at_end ? "; at the end of the recording, "
+                                           : "; near the end of the recording, ",
+                               name ? name : pid, did);
+        is_first = false;
+    }
+}
+
+/* -- Findings ------------------------------------------------------------------------------- */
+
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
              struct dt_actor *actor, const char *format, ...) {
     if (is_left_out(rule, actor))
         return;
+    GString *text = g_string_new(NULL);
     va_list args;
     va_start(args, format);
+    g_string_append_vprintf(text, format, args);
+    va_end(args);
+    /* A deadlock names all its processes itself. */
+    if (rule != DT_RULE_stuck_process)
+        dt_put_stacks(summary, text, rule, &actor, 1);
     struct dt_finding finding = {.severity = severity,
                                  .rule = &dt_rules[rule],
                                  .actor = dt_actor_keep(actor),
-                                 .text = g_strdup_vprintf(format, args)};
-    va_end(args);
+                                 .text = g_string_free(text, false)};
     g_array_append_val(summary->findings, finding);
 }
 

@@ -20,6 +20,10 @@ enum dt_rule_number {
 void dt_find(struct dt_summary *summary, enum dt_rule_number rule, enum dt_severity severity,
              struct dt_actor *actor, const char *format, ...) G_GNUC_PRINTF(5, 6);
 
+/* Appends what these processes did at the end, as far as the command has read their stacks. */
+void dt_put_stacks(const struct dt_summary *summary, GString *text, enum dt_rule_number rule,
+                   struct dt_actor *const *actors, unsigned count);
+
 /* A number with its noun, in English: "1 call", "2 calls". Free with g_free. */
 char *dt_counted(uint64_t number, const char *noun);
 

@@ -344,6 +344,8 @@ static void add(struct dt_summary *summary, const struct chain *chain) {
     else
         put_last(summary, text, chain);
     put_behind(summary, text, chain);
+    dt_put_stacks(summary, text, DT_RULE_stuck_process, (void *)chain->members->pdata,
+                  chain->is_circle ? MIN(chain->in_circle, NAMED) : 1);
     dt_find(summary, DT_RULE_stuck_process, chain->severity, chain->last, "%s", text->str);
 }
 
