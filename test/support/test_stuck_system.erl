@@ -2,10 +2,10 @@
 -module(test_stuck_system).
 -behaviour(gen_server).
 
--export([fifo/2, nif/2, deadlock/0, suspended/0, reloading/0, spin/0, spin_first/0]).
+-export([fifo/2, nif/2, deadlock/0, suspended/0, reloading/0, spin/0, spin_first/0, sort/0]).
 -export([init/1, handle_call/3, handle_cast/2]).
 %% Called with a module prefix, so that each frame is known.
--export([opened/1, stuck/1, queued/0]).
+-export([opened/1, stuck/1, queued/0, sorts/1]).
 
 %% Processes that block in `open' of a FIFO, as many as there are dirty I/O schedulers.
 fifo(Path, Count) ->
@@ -62,6 +62,16 @@ loads() ->
 %% A process that runs Erlang code.
 spin() ->
     spawn(fun() -> true = register(stuck_spin, self()), spins(0) end).
+
+%% A process that sorts the same list again and again.
+sort() ->
+    List = [N * 7919 rem 10007 || N <- lists:seq(1, 5000)],
+    spawn(fun() -> true = register(stuck_sort, self()), ?MODULE:sorts(List) end).
+
+sorts(List) ->
+    Sorted = lists:sort(List),
+    true = length(Sorted) > 0,
+    sorts(List).
 
 %% The same with the highest priority: no other process runs on its scheduler.
 spin_first() ->

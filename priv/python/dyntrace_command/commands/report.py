@@ -12,7 +12,9 @@ from dyntrace_command.host.children import temporary_folder
 from dyntrace_command.host.files import checked_output, new_file, new_folder
 from dyntrace_command.node.loading import loaded
 from dyntrace_command.node.node import Node, check_traced
+from dyntrace_command.profiling.busy_functions import sampler
 from dyntrace_command.recording.mirror import mirrored
+from dyntrace_command.recording.process_stacks import ProcessStacks
 from dyntrace_command.recording.recording import file_stem, record_nodes
 from dyntrace_command.recording.rendering import draw, require_viewer
 from dyntrace_command.recording.session import Wanted
@@ -38,12 +40,12 @@ def report(options: argparse.Namespace) -> None:
         if is_alone and not options.events:
             say("single node: message deliveries are inferred (use --events all to record them)")
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
-        recorded = record_nodes(chosen, wanted, options.seconds)
+        recorded = record_nodes(chosen, wanted, options.seconds, stacks=ProcessStacks(chosen, sampler))
         summary = recorded.summary()
         say(summary)
         if output != "-" and not output.endswith(".txt") and recorded.findings:
             print(recorded.findings, flush=True)
-        params = {"contents": options.contents, **recorded.ended}
+        params = {"contents": options.contents, **recorded.params}
         if output.endswith(".html"):
             params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         with mirrored([folder], follows=False) as mirror:

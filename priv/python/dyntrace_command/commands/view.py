@@ -9,6 +9,7 @@ from dyntrace_command.host.files import checked_output
 from dyntrace_command.recording.mirror import Mirror, mirrored
 from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.recording_contents import examine
+from dyntrace_command.recording.process_stacks import saved
 from dyntrace_command.recording.rendering import draw
 from dyntrace_command.recording.snapshots import Snapshot, snapshot_at
 
@@ -25,6 +26,7 @@ def view(options: argparse.Namespace) -> None:
         causes = [one for one in map(snapshot_at, options.folders) if one]
         show_causes(options, mirror, output, causes)
         params = {} if options.clock_correction else {"clocks": "recorded"}
+        params.update(saved(options.folders))
         params.update(ended([End(clean(one.node), clean(one.text)) for one in causes if one.cause == END]))
         for text in draw(mirror, output, {**params, **options.params}):
             say(text)

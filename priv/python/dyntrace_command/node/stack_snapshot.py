@@ -56,8 +56,8 @@ class Stack(NamedTuple):
 
 class Captured(NamedTuple):
     """A process: its pid and name as words of the VM (0 for no name), what it does, whether its stack is consistent,
-    the length of its message queue, the function that it calls or begins, if that is not Erlang code at work, and the
-    words of which one names the server whose reply it awaits."""
+    the length of its message queue, the function that it calls or begins, if that is not Erlang code at work, the words
+    of which one names the server whose reply it awaits, and the address at which it has last saved its place."""
     pid: int
     name: int
     status: str
@@ -66,6 +66,7 @@ class Captured(NamedTuple):
     function: str
     stack: Stack
     server: Named
+    saved: int = 0
 
 
 class Snapshot:
@@ -186,7 +187,7 @@ class Snapshot:
         lengths = [words[at // 8] for at in self.layout.lengths]
         queue = sum(lengths) if all(length < 1 << 40 for length in lengths) else 0
         return Captured(words[0], name, status_of(state), is_same and not is_running(state), queue,
-                        self.other_function(words, state, stack), stack, ())
+                        self.other_function(words, state, stack), stack, (), words[self.layout.resume // 8])
 
     def other_function(self, words: Tuple[int, ...], state: int, stack: Stack) -> str:
         """Returns the function that a process calls on a dirty scheduler, or the one with which it will begin, as a new

@@ -24,6 +24,7 @@ from dyntrace_command.node.node import Node, status_now
 from dyntrace_command.node.why_untraced import untraced
 from dyntrace_command.recording.node_end import End, ended
 from dyntrace_command.recording.mirror import Mirror, mirrored
+from dyntrace_command.recording.process_stacks import ProcessStacks, params_of, save
 from dyntrace_command.recording.recording_contents import EXAMINED_S, examine, lost_text
 from dyntrace_command.recording.session import TRACED_S, Session, Wanted, buffer_size
 from dyntrace_command.tracers.lttng import daemon_of
@@ -37,6 +38,8 @@ EXAMINED_AFTER_SIGNAL_S = 60
 INDEX_HEADER, INDEX_ENTRY, INDEX_MAGIC = ">IIII", ">QQQ", 0xC1F1DCC1
 # The maximum number of bytes to read of one index, and of all: the first packets are enough.
 INDEX_MOST, INDEXES_MOST = MB, 32 * MB
+# Seconds between two reads of samples.
+POLL_S = 0.25
 # Seconds for one inspection of a folder during the recording.
 LOOK_S = 0.5
 # Reading a recording takes a second per 10 MB or so. From this size on, a line says that it is read.
@@ -47,14 +50,14 @@ EMPTY_BITS = 128 * 8
 
 class Recorded(NamedTuple):
     """The numbers of a recording, None if unknown: events, lost events as a text, bytes. `remarks` are messages about
-    it. `findings` is a text, empty if the recording could not be read in time. `ended` has the parameters of the viewer
-    that name nodes that have ended."""
+    it. `findings` is a text, empty if the recording could not be read in time. `params`: what the viewer has to know in
+    addition to the recording."""
     events: Optional[int]
     lost: str
     bytes: Optional[int]
     remarks: List[str]
     findings: str = ""
-    ended: Dict[str, str] = {}
+    params: Dict[str, str] = {}
 
     def summary(self) -> str:
         """Returns the remarks, then the numbers as a line."""
@@ -70,9 +73,10 @@ def file_stem(chosen: Sequence[Node]) -> str:
     return "-".join([*(node.label() for node in chosen[:3]), time.strftime("%Y%m%d-%H%M%S")])
 
 
-def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float], quiet: bool = False) -> Recorded:
-    """Records for that many seconds, or until Ctrl-C. The recording is complete, however it ends. Raises Failure if
-    there are no events."""
+def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float], quiet: bool = False,
+                 stacks: Optional[ProcessStacks] = None) -> Recorded:
+    """Records for that many seconds, or until Ctrl-C, and reads these stacks at the end. The recording is complete,
+    however it ends. Raises Failure if there are no events."""
     if wanted.folder:
         check_room(wanted.folder, NEEDED_AT_START)
     buffer_size(1)
@@ -80,15 +84,15 @@ def record_nodes(chosen: Sequence[Node], wanted: Wanted, seconds: Optional[float
         if wanted.folder and daemon.uid is not None:
             with own_folder(wanted.folder, is_empty=True) as descriptor:
                 os.fchown(descriptor, daemon.uid, -1)
-        with Session(daemon, chosen, wanted) as session:
-            return Watch(session, interrupted, quiet).follow(seconds)
+        with stacks or ProcessStacks([]) as read, Session(daemon, chosen, wanted) as session:
+            return Watch(session, interrupted, read, quiet).follow(seconds)
 
 
 class Watch:
     """Watches a session until its end, and shows progress every second."""
 
-    def __init__(self, session: Session, interrupted: Interrupted, quiet: bool) -> None:
-        self.session, self.interrupted, self.quiet = session, interrupted, quiet
+    def __init__(self, session: Session, interrupted: Interrupted, stacks: ProcessStacks, quiet: bool) -> None:
+        self.session, self.interrupted, self.stacks, self.quiet = session, interrupted, stacks, quiet
         self.progress = Progress(quiet)
         self.began = self.stopped = time.monotonic()
         self.has_come = False
@@ -109,18 +113,21 @@ class Watch:
         try:
             while not self.interrupted.happened.is_set() and (seconds is None or self.lasts() < seconds) \
                     and self.session.watches:
+                if seconds is not None:
+                    self.stacks.sample(seconds - self.lasts())
                 self.wait(1 if seconds is None else min(1, max(0, seconds - self.lasts())))
                 self.look()
         finally:
             self.progress.end()
         if self.session.wanted.snapshot:
             self.session.take_snapshot()
+        self.stacks.end(is_early=self.interrupted.happened.is_set())
         # The nodes report what they leave out only while they are recorded.
         withheld = [f"{node.show()} could not trace {text}" for node in self.session.nodes
                     for text in status_now(node).withheld(["withheld"])]
         self.session.stop()
         self.stopped = time.monotonic()
-        return self.result(withheld)
+        return self.result(withheld, self.stacks.text())
 
     def introduction(self, seconds: Optional[float]) -> str:
         """Returns a sentence that says what is recorded, and until when."""
@@ -133,7 +140,10 @@ class Watch:
     def wait(self, seconds: float) -> None:
         """Waits for at most a second. In snapshot mode, Enter or SIGUSR1 writes the buffers."""
         if not self.session.wanted.snapshot:
-            self.interrupted.happened.wait(seconds)
+            deadline = time.monotonic() + seconds
+            while not self.interrupted.happened.wait(min(POLL_S, max(0, deadline - time.monotonic()))) \
+                    and time.monotonic() < deadline:
+                self.stacks.poll()
             return
         # Polls, because signals do not interrupt select (PEP 475).
         deadline = time.monotonic() + seconds
@@ -192,8 +202,9 @@ class Watch:
         """Returns whether there is no more time to count events: some time after the first signal."""
         return self.interrupted.happened.is_set() and time.monotonic() - self.stopped > EXAMINED_AFTER_SIGNAL_S
 
-    def result(self, withheld: List[str]) -> Recorded:
+    def result(self, withheld: List[str], stacks: str) -> Recorded:
         """Counts the events after the end of the recording."""
+        params = {**ended(self.ends), **params_of(stacks)}
         lasts, lost, folder = self.lasts(), self.session.lost(), self.session.wanted.folder
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
@@ -205,7 +216,7 @@ class Watch:
             with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
                 # Events that were in memory have no index.
-                found = examine(mirror, self.is_late, ended(self.ends)) if may_have else None
+                found = examine(mirror, self.is_late, params) if may_have else None
                 events = found.events if found else count_events(mirror, self.is_late)
         except Failure as failure:
             if failure.key not in ("empty_folder", "no_recording"):
@@ -214,9 +225,11 @@ class Watch:
         if not events and (events == 0 or not may_have):
             remove_tree(folder)
             raise self.held_up or self.untraced(lasts)
+        if stacks:
+            save(folder, stacks)
         return Recorded(events, found.lost_text() if found else lost_text(lost), total,
                         remarks + (found.said if found else []) + withheld, found.findings if found else "",
-                        ended(self.ends))
+                        params)
 
     def check_started(self, folder: str) -> None:
         """Ends a recording without events, unless dyntrace waits for a scheduler of the node."""
