@@ -117,9 +117,10 @@ class Lines(unittest.TestCase):
 
     def test_hostile_answers(self) -> None:
         """A child may send anything: lines are valid, bounded and without control characters."""
-        for answer in (None, 7, [], {}, {"clauses": 7}, {"clauses": [7]}, {"clauses": [["ran"]]},
-                       {"clauses": [["sleeps", "x", [PID]]]}, {"clauses": [["ran", "x", []]]},
-                       {"clauses": [["ran", "x", ["0"]]]}, {"clauses": [["ran", "", [PID]]]}):
+        answers: List[Any] = [None, 7, [], {}, {"clauses": 7}, {"clauses": [7]}, {"clauses": [["ran"]]},
+                              {"clauses": [["sleeps", "x", [PID]]]}, {"clauses": [["ran", "x", []]]},
+                              {"clauses": [["ran", "x", ["0"]]]}, {"clauses": [["ran", "", [PID]]]}]
+        for answer in answers:
             self.assertEqual([], self.text_of(answer), answer)
         text = "a\\x0ab\\x09\\x1b" + "é" * 286
         self.assertEqual([f"shop@host\\x0a\t8\tran\t{text}\t{PID} {PID}"],

@@ -209,8 +209,10 @@ def agreed(ran: Dict[Any, "Counter[Did]"], samples: int) -> Iterator[Tuple[Any, 
         functions: Counter[Did] = collections.Counter()
         for did, count in of.items():
             functions[did._replace(line="")] += count
+        if total < max(SAMPLES_LEAST, SHARE_LEAST * samples):
+            continue
         for did, count in [*of.most_common(1), *functions.most_common(1)]:
-            if did.function and total >= max(SAMPLES_LEAST, SHARE_LEAST * samples) and 2 * count > total:
+            if did.function and 2 * count > total:
                 yield process, Clause(RAN, f"{''.join(did)} in {count} of {samples} samples")
                 break
 
