@@ -156,7 +156,7 @@ held_up(_) ->
     %% From now on, a call has no reply.
     ok = peer:cast(Node, test_stuck_system, spin_first, []),
     spins(OsPid),
-    {5, Output} = test_command:run(["report", OsPid, "--seconds", "6"]),
+    {5, Output} = test_command:run(["report", OsPid, "--seconds", "8"]),
     printed("^dyntrace: nothing was traced within \\d+ s: \\d+ process(es)? of .* \\(" ++ OsPid ++ "\\) could run but "
             "waited for a scheduler; running: <[0-9.]+> stuck_spin( in .*)?; the recording goes on$", Output),
     printed("^  next: run `dyntrace stacks " ++ OsPid ++ "` to see what the schedulers run", Output),
