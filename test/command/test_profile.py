@@ -202,6 +202,11 @@ class PathsOfSamples(unittest.TestCase):
         self.assertEqual(("<0.9.0> till", "shop:pay/1", LEFT_OUT, UNKNOWN, "lists:sort/1"),
                          path([11], saved=(99, 0, PAY, EXIT)))
 
+    def test_replaced_heap(self) -> None:
+        """A stack ends at its bottom, also if the words of another heap follow."""
+        self.assertEqual(path([11]), path([11], saved=(PAY, EXIT, 99, 0, SORT, PAY, EXIT)))
+        self.assertEqual("exact", located([11], saved=(PAY, EXIT, 99)).stack)
+
     def test_parts(self) -> None:
         """Static functions have the name of their part, once."""
         self.assertEqual(("<0.9.0> till", "shop:pay/1", "[garbage collection]"),

@@ -298,7 +298,11 @@ class Paths:
         return sample.how == LAST_SAVED and activity != OTHER
 
     def erlang(self, stack: Tuple[int, ...]) -> Tuple[List[Frame], bool]:
-        """Returns the frames of a stack from the outermost in, and whether they reach the bottom."""
+        """Returns the frames of a stack from the outermost in, and whether they reach the bottom. While a garbage
+        collection replaces the heap, the top may belong to the old one and the end to the new one: the stack ends at
+        the first bottom."""
+        if self.normal_exit and self.normal_exit in stack:
+            stack = stack[:stack.index(self.normal_exit) + 1]
         is_whole = bool(stack) and stack[-1] == self.normal_exit
         frames = []
         for address in stack[:-1] if is_whole else stack:
