@@ -10,7 +10,7 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, known_paths, tables, files, native, untraced, reloaded, wall, two_nodes, container, node_ends,
+    [shares, known_paths, known_work, tables, files, native, untraced, reloaded, wall, two_nodes, container, node_ends,
      wrong_arguments].
 
 init_per_suite(Config) ->
@@ -64,6 +64,56 @@ known_paths(Config) ->
           {"profile_tail", ["test_profile_load:inner/2"], ""},
           {"profile_handler", ["test_profile_load:handler/1"], ""},
           {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"}]].
+
+%% Of work of many kinds, with and without dyntrace in the node: shares are those of the VM's own account, nearly all
+%% paths begin with the function that the process began with, and go through the functions of the work.
+known_work(Config) ->
+    [begin
+         Node = Start(),
+         _ = test_node:call(Node, fun test_known_work:start/0),
+         Stacks = profiled(Node, Config, ["--seconds", "8" | ?OFTEN]),
+         Used = test_node:call(Node, fun test_known_work:used/0),
+         test_node:stop(Node),
+         is_known_work(Used, Stacks)
+     end || Start <- [fun bare/0, fun() -> started([]) end]].
+
+is_known_work(Used, Stacks) ->
+    Sum = lists:sum([Ms || {_, Ms} <- Used]),
+    Known = [{Name, 100 * Ms / Sum, of_process(atom_to_list(Name), Stacks)} || {Name, Ms} <- Used],
+    Ours = lists:append([Own || {_, _, Own} <- Known]),
+    Complete = share([Stack || Stack = {[_, "test_known_work:turns/2" | _], _} <- Ours], Ours),
+    Found = [{Name, Share, share(Own, Ours), share([Stack || Stack <- Own, is_at(path_of(Name), Stack)], Own)}
+             || {Name, Share, Own} <- Known],
+    ct:log("complete: ~.2f % of ~b samples~n~p", [Complete, samples(Ours), Found]),
+    ?assert(Complete >= 98),
+    [?assertMatch({{_, _, _, Right}, Least} when abs(Share - Sampled) =< 5 andalso Right >= Least, {One, least(Name)})
+     || One = {Name, Share, Sampled, _} <- Found].
+
+%% A collection moves the stack, which is then missing.
+least(known_collects) -> 80;
+least(_) -> 90.
+
+%% The call path of a kind of work.
+path_of(known_again) ->
+    "\ntest_known_work:turn/2\ntest_known_again:run/2\ntest_known_work:spent/2\ntest_known_work:repeated/2\n"
+        "test_known_again:'-run/2-fun-0-'/0";
+path_of(known_bignum) ->
+    %% Arithmetic with big integers is C code: the innermost functions may be those of an earlier call.
+    "\ntest_known_work:turns/2\ntest_known_work:turn/2\ntest_known_work:(spent/2|job/1)";
+path_of(Name) ->
+    ["\ntest_known_work:turns/2\ntest_known_work:turn/2\ntest_known_work:spent/2\ntest_known_work:repeated/2\n",
+     case Name of
+         known_deep -> "(test_known_work:deep/1(\n|$)){200}";
+         %% Functions that made a tail call are not on the stack.
+         known_tail -> "test_known_work:'-job/1-fun-[0-9]+-'/0";
+         known_bif -> "(.*\\n)*test_known_work:hash/1";
+         known_nif -> "(.*\\n)*crypto:hash";
+         known_dirty -> "(.*\\n)*crypto:pbkdf2_hmac(_nif)?/5";
+         known_collects -> "(.*\\n)*test_known_work:collected/1";
+         known_map -> "(.*\\n)*test_known_work:map/1";
+         known_binary -> "(.*\\n)*test_known_work:inverted/1";
+         known_handler -> "(.*\\n)*test_known_work:handler/1"
+     end].
 
 %% The functions are on the path, in this order, after those of the loop.
 begins(Functions, Frames) ->

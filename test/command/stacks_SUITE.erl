@@ -7,7 +7,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process, not_found].
+    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process, lines,
+     not_found].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -185,6 +186,35 @@ deep(0, To) ->
     receive stop -> 0 end;
 deep(N, To) ->
     1 + deep(N - 1, To).
+
+%% Each frame has the line of its call.
+lines(_) ->
+    Node = started([]),
+    _ = test_node:call(Node, fun test_known_calls:start/0),
+    Groups = fun() -> groups(Node, "test_known_calls:in_last/1", 1) end,
+    test_wait:until(waiting, fun(Found) -> [S || #{<<"status">> := S} <- Found] =:= [<<"waiting">>] end, Groups),
+    [#{<<"frames">> := Frames}] = Groups(),
+    test_node:stop(Node),
+    Calls = call_lines("test_known_calls.erl"),
+    ?assertEqual(20, length(Calls)),
+    Ours = [Frame || Frame = #{<<"function">> := <<"test_known_calls:", _/binary>>} <- lists:reverse(Frames)],
+    %% A comprehension may have a function of its own.
+    ?assertEqual(Calls, different([Line || #{<<"line">> := Line} <- Ours])),
+    ?assertEqual([<<"test_known_calls.erl">>], lists:usort([filename:basename(File) || #{<<"file">> := File} <- Ours])).
+
+different([Line, Line | Lines]) -> different([Line | Lines]);
+different([Line | Lines]) -> [Line | different(Lines)];
+different([]) -> [].
+
+%% The numbers of the lines that end in % and a number.
+call_lines(File) ->
+    {ok, Source} = file:read_file(in_project(filename:join("test/support", File))),
+    Lines = binary:split(Source, <<"\n">>, [global]),
+    [Number || {Number, Line} <- lists:zip(lists:seq(1, length(Lines)), Lines),
+               re:run(Line, " % \\d+$") =/= nomatch].
+
+in_project(Path) ->
+    filename:join(test_shell:project(), Path).
 
 not_found(_) ->
     {5, Output} = test_command:run(["stacks", "no_such_node"]),
