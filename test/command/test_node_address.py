@@ -146,6 +146,15 @@ class Reach(unittest.TestCase):
                            ("libc.musl-aarch64.so.1", "musl"), ("libcrypto.so.3", "?")):
             self.assertEqual(libc, libc_of([Mapping(0, 1, "r-xp", 0, "08:01", 1, "/lib/" + name)]))
 
+    def test_without_stacks(self) -> None:
+        """The stacks of VMs with JIT can probably be read on two machines, with any C library."""
+        node = self.node()
+        for machine, libc, jit, why in ((62, "glibc", True, None), (183, "musl", True, None), (62, "?", True, None),
+                                        (183, "glibc", False, "has no JIT"), (243, "glibc", True, "x86-64 or arm64"),
+                                        (0, "?", False, None)):
+            node.found.update(machine=machine, libc=libc, jit=jit)
+            self.assertRegex(str(node.without_stacks()), why or "^None$")
+
     def test_addresses(self) -> None:
         """Addresses as the kernel writes them."""
         self.assertEqual("127.0.0.1", ip_address(struct.pack("=I", int.from_bytes(b"\x7f\0\0\1", "big")).hex()))

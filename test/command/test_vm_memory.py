@@ -9,11 +9,12 @@ from typing import Any, Dict, List, Optional, Tuple
 from unittest import mock
 
 from dyntrace_command.node import jit_code, stack_snapshot
+from dyntrace_command.node.c_threads import THREAD_LAYOUTS, ThreadLayout
 from dyntrace_command.node.container import Mapping
 from dyntrace_command.node.jit_code import JitCode, Location
 from dyntrace_command.node.stack_snapshot import Snapshot
 from dyntrace_command.node.vm_memory import VmMemory
-from dyntrace_command.node.vm_structures import PROCESS_LAYOUTS, VmStructures, quoted
+from dyntrace_command.node.vm_structures import PROCESS_LAYOUTS, ProcessLayout, VmStructures, quoted
 
 # CPU time in seconds that no image may take.
 SECONDS_MOST = 10
@@ -75,9 +76,9 @@ class Image(VmMemory):
         """Adds a module with functions, each with two lines: its start's, and one more from 8 bytes later on."""
         return self.add_entry(symbols_of(base, size, functions, file))
 
-    def add_process(self, slot: int, word: int, stack: List[int], **fields: int) -> int:
-        """Adds a process of OTP 25 that waits in the function at CODE + 0x104."""
-        layout = PROCESS_LAYOUTS[0]
+    def add_process(self, slot: int, word: int, stack: List[int], layout: ProcessLayout = PROCESS_LAYOUTS[0],
+                    **fields: int) -> int:
+        """Adds a process, by default of OTP 25, that waits in the function at CODE + 0x104."""
         words = [0] * 90
         heap = self.add_words(*[0] * 8, *stack, NORMAL_EXIT)
         hend = heap + 8 * (9 + len(stack))
@@ -99,11 +100,20 @@ class Image(VmMemory):
         segments = self.add_words(self.add_words(*atoms))
         self.write(DATA + 2048, struct.pack("<iiiiQ", 0, 1024, 1 << 20, 300, segments))
 
-    def add_scheduler(self, process: int) -> None:
+    def add_thread(self, layout: ThreadLayout) -> int:
+        """Adds a thread with the number 5, in a list with another one."""
+        thread, other = self.add(bytes(1024)), self.add(bytes(1024))
+        for one, another, number in ((thread, other, 5), (other, thread, 99)):
+            for at in layout.own:
+                self.write(one + at, struct.pack("<Q", one))
+            for at in (layout.next, layout.previous) if layout.next else ():
+                self.write(one + at, struct.pack("<Q", another + layout.linked))
+            self.write(one + layout.number, struct.pack("<I", number))
+        return thread
+
+    def add_scheduler(self, process: int, layout: ThreadLayout = THREAD_LAYOUTS[0]) -> None:
         """Adds the only scheduler."""
-        thread = self.add(bytes(1024))
-        self.write(thread, struct.pack("<QQQ", thread, 0, thread))
-        self.write(thread + 720, struct.pack("<I", 5))
+        thread = self.add_thread(layout)
         registers = self.add(bytes(128)) + 64
         scheduler = self.add(bytes(256))
         queue = self.add(bytes(256))

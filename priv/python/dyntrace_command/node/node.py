@@ -23,8 +23,8 @@ from dyntrace_command.node.survey import Found, Survey, all_processes
 FIELDS = ("library", "status", "node", "otp", "container", "version", "consumers")
 
 
-# The number of this machine in ELF.
-X86_64 = 62
+# The numbers of machines in ELF.
+X86_64, ARM64 = 62, 183
 
 
 class Consumers(NamedTuple):
@@ -76,11 +76,11 @@ class Node:
 
     def without_stacks(self) -> Optional[str]:
         """Returns why its Erlang stacks can't be read; None if they probably can, or if that is unknown."""
-        machine, libc = self.target
+        machine, _ = self.target
         if "library" in self.unknown or not machine:
             return None
-        if machine != X86_64 or libc != "glibc":
-            return "this requires x86-64 and glibc"
+        if machine not in (X86_64, ARM64):
+            return "this requires x86-64 or arm64"
         return None if self.found.get("jit") else "the VM has no JIT"
 
     @property

@@ -15,8 +15,8 @@ from dyntrace_command.node.container import Container, Mapping
 
 # Bytes of one read; how often the mappings are read again, because the VM has mapped more memory since.
 READ_MOST, REFRESHES_MOST = 64 * MB, 50
-# An address that a process can have.
-ADDRESS_MOST = 1 << 47
+# An address that a process can have: 47 bits on x86-64, 48 on arm64.
+ADDRESS_MOST = 1 << 48
 
 
 class VmMemory:

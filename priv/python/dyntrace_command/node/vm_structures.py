@@ -8,14 +8,14 @@ and a structure that is not found, or found twice, counts as unknown. The offset
                          before OTP 26, and a word since
     table of atoms       { ...; i32 size; i32 limit, entries; atom ***segments }  segments of 1,024 atoms
     schedulers           one array for each kind of scheduler; each has the registers of its Erlang code at 0, and its
-                         thread at 32: in glibc, the address of a structure that contains itself and the thread's number
+                         thread at 32: the address of a structure of the C library (`c_threads`)
 """
 import re
 import struct
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.terminal import clean
-from dyntrace_command.node.container import THREADS_MOST, Container
+from dyntrace_command.node.c_threads import thread_number, threads
 from dyntrace_command.node.jit_code import spelled
 from dyntrace_command.node.vm_memory import VmMemory, data_of
 
@@ -33,12 +33,10 @@ FIRST_ATOMS = ("false", "true")
 
 # Offsets in a scheduler: its thread; how it sleeps; its type, its number of each kind, the process and the port that it
 # runs; its run queue. The table has, by the offset of the scheduler in its run queue, the offsets of the queue's number
-# and length.
+# and length. 160: OTP 27 on arm64.
 THREAD_AT, SLEEP_AT, CURRENT_AT, TYPE_AT, PORT_AT, RUN_QUEUE_AT, SCHEDULER_WORDS = 32, 160, 168, 176, 224, 232, 30
-RUN_QUEUES = {144: (0, 208), 224: (168, 164)}
+RUN_QUEUES = {144: (0, 208), 160: (0, 224), 224: (168, 164)}
 RUN_QUEUE_SIZE = 232
-# In glibc's structure of a thread: itself, twice, and the number of the thread.
-SELF_AT, TID_AT = 16, 720
 KINDS = ("scheduler", "dirty CPU scheduler", "dirty I/O scheduler")
 
 # Flags in a process's state.
@@ -67,14 +65,21 @@ class ProcessLayout(NamedTuple):
         """Returns how many bytes of a process are read."""
         return max(self.lengths) + 8
 
+    def on_arm64(self) -> "ProcessLayout":
+        """Returns the layout on arm64, where no frame pointer follows the top of the stack."""
+        return ProcessLayout(self.registered, self.heap - 8, self.size - 8, self.resume - 8, self.reductions - 8,
+                             tuple(at - 8 for at in self.lengths), self.initial - 8, self.current - 8, self.state - 8,
+                             self.arguments - 8, self.number_bits)
 
-# OTP 25; OTP 27 to 29.
-PROCESS_LAYOUTS = (
+
+# OTP 25; OTP 27 to 29; on x86-64.
+X86_64_LAYOUTS = (
     ProcessLayout(registered=48, heap=128, size=152, resume=256, reductions=280, lengths=(392, 672), initial=448,
                   current=472, state=640, arguments=192, number_bits=15),
     ProcessLayout(registered=32, heap=192, size=216, resume=248, reductions=272, lengths=(336, 376, 656), initial=440,
                   current=464, state=624, arguments=136, number_bits=28),
 )
+PROCESS_LAYOUTS = (*X86_64_LAYOUTS, *(layout.on_arm64() for layout in X86_64_LAYOUTS))
 
 
 class Scheduler(NamedTuple):
@@ -291,21 +296,12 @@ class VmStructures:
             kind, normal, dirty = words[TYPE_AT // 8] & 0xffffffff, *words[TYPE_AT // 8 + 1:TYPE_AT // 8 + 3]
             if kind < len(KINDS) and (normal, dirty)[kind == 0] == 0 and self.memory.is_mapped(words[0]):
                 number, thread = (normal or dirty), words[THREAD_AT // 8]
-                tid = self.tids.get(self.thread_number(thread), 0)
+                tid = self.tids.get(thread_number(self.memory, thread, self.tids), 0)
                 if 0 < number <= SCHEDULERS_MOST and tid:
                     return kind, number, tid
         except (ValueError, struct.error):
             pass
         return -1, 0, 0
-
-    def thread_number(self, thread: int) -> int:
-        """Returns the number of a thread in its own PID namespace, from glibc's structure; 0 if this is not one."""
-        if thread % 64 or not self.memory.is_mapped(thread, TID_AT + 4):
-            return 0
-        own, _, again = self.memory.words(thread, 3)
-        if own != thread or again != thread:
-            return 0
-        return int(struct.unpack("<I", self.memory.read(thread + TID_AT, 4))[0])
 
     def schedulers(self) -> List[Scheduler]:
         """Returns all schedulers, by kind and number."""
@@ -348,16 +344,6 @@ class VmStructures:
                 length, = struct.unpack_from("<i", data, length_at)
                 return int(length) if 0 <= length <= SLOTS_MOST else -1
         return -1
-
-
-def threads(inside: Container) -> Dict[int, int]:
-    """Returns {number of a thread in its own PID namespace: the number here} of the VM's schedulers."""
-    found: Dict[int, int] = {}
-    for name in inside.task_names()[:THREADS_MOST]:
-        status = inside.text(f"task/{name}/status")
-        own = re.search(r"^NSpid:.*\b(\d+)$", status, re.M)
-        found[int(own.group(1)) if own else int(name)] = int(name)
-    return found
 
 
 def quoted(atom: str) -> str:
