@@ -10,11 +10,11 @@ from unittest import mock
 
 from dyntrace_command.commands.run import check_symbols, program_for, with_place
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.host.process import in_initial_namespace
 from dyntrace_command.top.from_events import Counted
 from dyntrace_command.top.from_samples import QUIET, Sampled
 from dyntrace_command.tracers.bpftrace import (Bpftrace, Line, Messages, Names, begins_with, condition_of,
-                                               in_initial_namespace, lost_events, messages_of, place_in_row,
-                                               program_text, text)
+                                               lost_events, messages_of, place_in_row, program_text, text)
 
 
 class Stuck:
@@ -189,7 +189,7 @@ class Condition(unittest.TestCase):
 
     def test_foreign_proc(self) -> None:
         """If /proc belongs to another namespace, its pids are not the kernel's."""
-        with mock.patch("dyntrace_command.tracers.bpftrace.os.readlink", side_effect=FileNotFoundError):
+        with mock.patch("dyntrace_command.host.process.os.readlink", side_effect=FileNotFoundError):
             self.assertFalse(in_initial_namespace())
 
     def test_without_btf(self) -> None:
@@ -220,8 +220,9 @@ class Programs(unittest.TestCase):
                   "INNER", "SPAN"]
         programs: Dict[str, List[str]] = {
             "names+event_sums": ["MOST"], "names+process_samples": [], "names+token_messages": ["LABEL"],
-            "names+candidate_messages": ["ENTRY"], "at_once+stack_samples+sample_counts": SAMPLING + places,
-            "dumped_names+stack_samples+sample_counts": SAMPLING + places}
+            "names+candidate_messages": ["ENTRY"],
+            "at_once+samples_x86_64+stack_samples+sample_counts": SAMPLING + places,
+            "dumped_names+samples_arm64+stack_samples+sample_counts": ["KERNEL_STACK", *SAMPLING, *places]}
         for name, words in programs.items():
             with self.subTest(name):
                 program = program_text(name, {word: "filled" for word in ["LIB", "ONLY", "ASK", *words]})

@@ -107,7 +107,8 @@ def readable_node(name: str) -> Node:
 def sample(node: Node, options: argparse.Namespace, code: Code, samples: Samples, names: Names) -> int:
     """Takes samples until the time is over, Ctrl-C, or the end of the node; returns the seconds sampled."""
     wanted, taken, learn = math.ceil(options.seconds), 0, FIRST_LEARN_S
-    part, words = program(code.layout, "dumped_names" if node.library and not node.replaced else AT_ONCE)
+    names_part = "dumped_names" if node.library and not node.replaced else AT_ONCE
+    part, words = program(code.layout, names_part, node.target[0])
     with Bpftrace(node, part, HERTZ=str(options.hz), **words) as bpftrace, Interrupted() as interrupted:
         while taken < wanted and not interrupted.happened.is_set():
             if not node.lives():

@@ -137,3 +137,11 @@ def ip_address(digits: str) -> str:
     words = bytes.fromhex(digits)
     packed = b"".join(struct.pack("!I", word) for word in struct.unpack(f"={len(words) // 4}I", words))
     return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
+
+
+def in_initial_namespace() -> bool:
+    """Returns whether PIDs are the same here as in the kernel, and so in bpftrace."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+    # /proc belongs to another namespace, in which this command has no PID.
+    return False

@@ -14,13 +14,14 @@ from dyntrace_command.common.failures import reason
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.file_system import LIBRARY_MOST
 from dyntrace_command.host.files import read_regular
+from dyntrace_command.host.process import in_initial_namespace
 from dyntrace_command.host.sandbox import (NO_ANSWER, Answer, Rights, close_all, identity_for, in_child,
                                            isolated)
 from dyntrace_command.host.symbols import Functions
 from dyntrace_command.node.container import Mapping
 from dyntrace_command.node.description import LIBRARY
 from dyntrace_command.node.jit_code import JitCode
-from dyntrace_command.node.node import Node
+from dyntrace_command.node.node import ARM64, Node
 from dyntrace_command.node.vm_memory import ADDRESS_MOST, VmMemory, is_jit_memory
 from dyntrace_command.node.vm_structures import SCHEDULERS_MOST, VmStructures
 
@@ -52,8 +53,8 @@ class Place(NamedTuple):
 
 
 class VmLayout(NamedTuple):
-    """What a sampling program needs to know of a VM: the thread pointer and the address of each scheduler, the bounds
-    of its Erlang code, the bottom of every stack, and the offsets of the heap and of the called function in a process.
+    """What a sampling program needs to know of a VM: the thread and the address of each scheduler, the bounds of its
+    Erlang code, the bottom of every stack, and the offsets of the heap and of the called function in a process.
     `places`: where its structures are; `counts`: how many schedulers of each kind it has."""
     schedulers: List[Tuple[int, int]]
     first: int
@@ -93,7 +94,10 @@ class Code:
     def read_layout(self) -> Optional[VmLayout]:
         """Finds the VM's structures; None if they can't be read."""
         try:
-            said = VmLayout(*isolated(self.node.process, lambda: layout_of(self.inside)).value)
+            is_numbered = self.node.target[0] == ARM64
+            if is_numbered and not in_initial_namespace():
+                raise ValueError("on arm64, this command must run in the host's PID namespace")
+            said = VmLayout(*isolated(self.node.process, lambda: layout_of(self.inside, is_numbered)).value)
             found = said._replace(
                 schedulers=[(below(ADDRESS_MOST, thread), below(ADDRESS_MOST, scheduler))
                             for thread, scheduler in said.schedulers[:SCHEDULERS_MOST]],
@@ -208,15 +212,16 @@ class Code:
         return Functions(read_regular(f"/proc/self/fd/{descriptor}", LIBRARY_MOST), SYMBOLS_MOST - known)
 
 
-def layout_of(inside: Any) -> List[Any]:
-    """Returns the fields of `VmLayout`, in a child."""
+def layout_of(inside: Any, is_numbered: bool) -> List[Any]:
+    """Returns the fields of `VmLayout`, in a child. A scheduler's thread is its number or its thread pointer, which
+    only on x86-64 is the address of the C library's structure."""
     memory = VmMemory(inside)
     code = JitCode(memory)
     structures = VmStructures(memory, code.normal_exit)
     schedulers = structures.schedulers()
     counts = [sum(one.kind == kind for one in schedulers) for kind in range(3)]
-    return [[(one.thread, one.address) for one in schedulers], *code.bounds(), code.normal_exit, structures.layout.heap,
-            structures.layout.current, structures.places(), counts]
+    return [[(one.tid if is_numbered else one.thread, one.address) for one in schedulers], *code.bounds(),
+            code.normal_exit, structures.layout.heap, structures.layout.current, structures.places(), counts]
 
 
 def below(most: int, number: Any) -> int:

@@ -44,7 +44,7 @@ THREADS = (
 )
 SCHEDULER, DIRTY = re.compile(THREADS[0][0]), re.compile(f"{THREADS[1][0]}|{THREADS[2][0]}")
 
-# How the top of a stack was found (stack_samples.bt).
+# How the top of a stack was found (samples_x86_64.bt).
 IN_ERLANG, IN_C, LAST_SAVED = 1, 2, 3
 # What a scheduler does without a process: it runs a port, or it waits for work.
 RUNS_PORT, WAITS = 256, 8

@@ -18,6 +18,7 @@ from dyntrace_command.common.events import PROVIDER
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean, last_lines, say
 from dyntrace_command.host.execution import MERGED, LastOutput, Program, killed_with_parent, run
+from dyntrace_command.host.process import in_initial_namespace
 from dyntrace_command.host.tools import tool, tool_version
 from dyntrace_command.node.node import Node
 
@@ -153,14 +154,6 @@ BTF = "/sys/kernel/btf/vmlinux"
 LEADER = "((struct task_struct *)curtask)->group_leader->thread_pid"
 UPID = f"((struct upid *)kptr((uint64){LEADER} + sizeof(struct pid) + " \
     f"sizeof(struct upid) * ({LEADER}->level{{before}})))"
-
-
-def in_initial_namespace() -> bool:
-    """Returns whether PIDs are the same here as in the kernel, and so in bpftrace."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
-    # /proc belongs to another namespace, in which this command has no PID.
-    return False
 
 
 def require_btf(failure: str) -> None:
