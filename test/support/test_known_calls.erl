@@ -89,7 +89,7 @@ in_fun_call(N) ->
 
 in_comprehension(N) ->
     [Count] = [in_fold(Element) || Element <- [N]],    % 15
-    Count.
+    Count + N.
 
 in_fold(N) ->
     1 + lists:foldl(    % 16
