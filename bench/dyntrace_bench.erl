@@ -10,7 +10,8 @@
 %% {Name, the module that measures it}, in the order of the results.
 -define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
                  {annotations, dyntrace_bench_events}, {hostile, dyntrace_bench_events},
-                 {pauses, dyntrace_bench_pauses}, {viewer, dyntrace_bench_viewer}]).
+                 {pauses, dyntrace_bench_pauses}, {profiler, dyntrace_bench_profiler},
+                 {viewer, dyntrace_bench_viewer}]).
 
 %% Makes all tables, or only the named ones, which then replace their sections.
 main() ->
