@@ -65,6 +65,10 @@ known_paths(Config) ->
           {"profile_handler", ["test_profile_load:handler/1"], ""},
           {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"}]].
 
+%% By how much a share may differ: by up to 3 points on an idle machine. Beside other tests, caches and page faults cost
+%% one kind of work more than another, at different times.
+-define(POINTS, 7).
+
 %% Of work of many kinds, with and without dyntrace in the node: shares are those of the VM's own account, nearly all
 %% paths begin with the function that the process began with, and go through the functions of the work.
 known_work(Config) ->
@@ -86,7 +90,8 @@ is_known_work(Used, Stacks) ->
              || {Name, Share, Own} <- Known],
     ct:log("complete: ~.2f % of ~b samples~n~p", [Complete, samples(Ours), Found]),
     ?assert(Complete >= 98),
-    [?assertMatch({{_, _, _, Right}, Least} when abs(Share - Sampled) =< 5 andalso Right >= Least, {One, least(Name)})
+    [?assertMatch({{_, _, _, Right}, Least} when abs(Share - Sampled) =< ?POINTS andalso Right >= Least,
+                  {One, least(Name)})
      || One = {Name, Share, Sampled, _} <- Found].
 
 %% A collection moves the stack, which is then missing.
