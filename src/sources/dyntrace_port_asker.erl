@@ -69,6 +69,9 @@ info(Port) ->
 %% bpftrace reads 63 bytes of a text by default.
 -define(MAX_NAME, 63).
 
+%% Between the addresses of both ends.
+-define(ARROW, " <-> ").
+
 %% The name of a port and, for a socket, its addresses: `tcp_inet 127.0.0.1:5672 <-> 127.0.0.1:59732', the local one
 %% first. The VM does not report which end has connected. The port itself answers, as for info/1.
 -spec with_addresses(port(), Name :: string()) -> string().
@@ -88,10 +91,12 @@ joined(Name, "", "") ->
     Name;
 joined(Name, Own, "") ->
     Name ++ " " ++ cut(Own, ?MAX_NAME - length(Name) - 1);
+%% A local socket that has connected without a path of its own.
+joined(Name, "", Peer) ->
+    Name ++ ?ARROW ++ cut(Peer, ?MAX_NAME - length(Name) - length(?ARROW));
 joined(Name, Own, Peer) ->
-    Arrow = " <-> ",
-    Most = (?MAX_NAME - length(Name) - 1 - length(Arrow)) div 2,
-    Name ++ " " ++ cut(Own, Most) ++ Arrow ++ cut(Peer, Most).
+    Most = (?MAX_NAME - length(Name) - 1 - length(?ARROW)) div 2,
+    Name ++ " " ++ cut(Own, Most) ++ ?ARROW ++ cut(Peer, Most).
 
 %% Cut in the middle, because two addresses of one network differ at their ends.
 cut(Text, Most) when length(Text) =< Most ->

@@ -489,7 +489,7 @@ sockets_of(unix) ->
                            ++ string:slice(Path, length(Path) - End)
           end,
     [{Listener, text("tcp_inet ~s", [Cut(54)])}, {Accepted, text("tcp_inet ~s", [Cut(54)])},
-     {Client, text("tcp_inet  <-> ~s", [Cut(24)])}];
+     {Client, text("tcp_inet <-> ~s", [Cut(50)])}];
 sockets_of(Kind) ->
     {Ip, Options, Shown} = case Kind of
                                v4 -> {{127, 0, 0, 1}, [], "127.0.0.1"};
