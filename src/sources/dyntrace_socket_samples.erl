@@ -89,12 +89,16 @@ sum(Socket, {Read, Owner}, Sums) ->
 
 %% Addresses are contents, which `shape' hides.
 name(Socket) ->
-    #{protocol := Protocol} = socket:info(Socket),
-    Name = atom_to_list(Protocol),
+    Name = protocol(socket:info(Socket)),
     case dyntrace_library:text() of
         full -> dyntrace_port_asker:with_addresses(Socket, Name, fun sockname/1, fun peername/1);
         shape -> Name
     end.
+
+%% A local socket has no protocol; `socket' would call it `ip'. A protocol without a name is a number.
+protocol(#{domain := local}) -> "local";
+protocol(#{protocol := Number}) when is_integer(Number) -> "protocol " ++ integer_to_list(Number);
+protocol(#{protocol := Protocol}) -> atom_to_list(Protocol).
 
 sockname(Socket) -> endpoint(socket:sockname(Socket)).
 

@@ -11,7 +11,7 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [owners, addresses, shape, too_many].
+    [owners, addresses, names, shape, too_many].
 
 %% Of twelve owners, the ten with the most sockets have samples, which follow what they open and close.
 owners(Config) ->
@@ -53,6 +53,18 @@ addresses(Config) ->
     ok = test_wait:until("its addresses", fun(Name) -> Name =:= Expected end,
                          fun() -> maps:get(name, lists:last(samples(Consumer))) end),
     ok = stop([Owner], Config),
+    _ = test_bpftrace:stop(Consumer).
+
+%% Local sockets have no protocol; a client has no path of its own. A protocol without a name has a number.
+names(Config) ->
+    {Name, Owner} = call(Config, fun local_clients/0),
+    Raw = call(Config, fun raw/0),
+    Consumer = sampled(Config),
+    Expected = [{test_cases:text(Owner), iolist_to_binary(["local <-> ", Name])}
+                | [{test_cases:text(Pid), <<"protocol 253 0.0.0.0:253">>} || Pid <- Raw]],
+    ok = test_wait:until("both names", fun(Names) -> Expected -- Names =:= [] end,
+                         fun() -> [{Pid, Sampled} || #{pid := Pid, name := Sampled} <- samples(Consumer)] end),
+    ok = stop([Owner | Raw], Config),
     _ = test_bpftrace:stop(Consumer).
 
 %% Addresses are contents.
@@ -120,6 +132,42 @@ owns(Sockets, 0, From) ->
             Other ! {self(), Own},
             owns([Socket | Sockets], 0, Other)
     end.
+
+%% A process that owns 60 clients of a local listener, and the path of the listener.
+local_clients() ->
+    Path = "/tmp/dyntrace-" ++ os:getpid(),
+    {Path, owning(fun() ->
+                          {ok, Listener} = socket:open(local, stream),
+                          Address = #{family => local, path => Path},
+                          ok = socket:bind(Listener, Address),
+                          ok = socket:listen(Listener, 60),
+                          Clients = [connect_local(Address) || _ <- lists:seq(1, 60)],
+                          ok = file:delete(Path),
+                          %% The example has to be a client.
+                          Other = spawn(fun() -> receive never -> ok end end),
+                          ok = socket:setopt(Listener, {otp, controlling_process}, Other),
+                          [Listener | Clients]
+                  end)}.
+
+connect_local(Address) ->
+    {ok, Client} = socket:open(local, stream),
+    ok = socket:connect(Client, Address),
+    Client.
+
+%% None if the node must not open raw sockets. 253 is reserved for experiments.
+raw() ->
+    case socket:open(inet, raw, 253) of
+        {ok, Socket} ->
+            ok = socket:close(Socket),
+            [owning(fun() -> [element(2, {ok, _} = socket:open(inet, raw, 253)) || _ <- lists:seq(1, 60)] end)];
+        {error, _} ->
+            []
+    end.
+
+owning(Open) ->
+    Self = self(),
+    Owner = spawn(fun() -> owns(Open(), 0, Self) end),
+    receive {Owner, done} -> Owner end.
 
 %% Lets that process connect to a listener, and returns the text of the connection.
 connected(Owner) ->
