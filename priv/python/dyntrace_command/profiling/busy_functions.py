@@ -33,7 +33,7 @@ class BusyFunctions(Sampler):
         try:
             if self.code.layout is None:
                 raise Failure("no_stacks", node=node.show(), why=self.code.why)
-            part, words = program(self.code.layout, AT_ONCE)
+            part, words = program(self.code.layout, AT_ONCE, node.target[0])
             self.bpftrace: Optional[Bpftrace] = self.opened.enter_context(
                 Bpftrace(node, part, HERTZ=str(HERTZ), **words))
             with contextlib.suppress(OSError):
