@@ -46,11 +46,14 @@ sample(State = #samples{owners = Owners, read = Before}) ->
             State#samples{owners = #{}}
     end.
 
-%% Without a request to another process. A node that uses no sockets has not loaded the module.
+%% Without a request to another process. A node that uses no sockets may not have loaded the module; without support by
+%% the VM, the module's functions raise notsup.
 sockets() ->
-    case erlang:module_loaded(socket) of
-        true -> maps:get(num_sockets, maps:get(counters, socket:info()), 0);
-        false -> 0
+    try erlang:module_loaded(socket) andalso socket:info() of
+        #{counters := #{num_sockets := Count}} -> Count;
+        _ -> 0
+    catch
+        error:_ -> 0
     end.
 
 %% The sockets whose owners are known, and those that are new.
@@ -98,7 +101,8 @@ name(Socket) ->
 %% A local socket has no protocol; `socket' would call it `ip'. A protocol without a name is a number.
 protocol(#{domain := local}) -> "local";
 protocol(#{protocol := Number}) when is_integer(Number) -> "protocol " ++ integer_to_list(Number);
-protocol(#{protocol := Protocol}) -> atom_to_list(Protocol).
+protocol(#{protocol := Protocol}) when is_atom(Protocol) -> atom_to_list(Protocol);
+protocol(_) -> "socket".
 
 sockname(Socket) -> endpoint(socket:sockname(Socket)).
 
