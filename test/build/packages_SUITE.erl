@@ -12,7 +12,7 @@ all() ->
 
 groups() ->
     [{debian, [], [debian_control, debian_command, debian_plugin, debian_application, debian_unit, debian_upgrade]},
-     {tarball, [], [checksums, reproducible, builds, in_place, emulated]},
+     {tarball, [], [checksums, reproducible, builds, in_place, emulated, stacks_of_emulated]},
      {hex, [], [hex_layout, rebar3, mix, prebuilt, no_library]}].
 
 init_per_group(debian, Config) ->
@@ -238,6 +238,36 @@ emulated(Config) ->
     Sent = [Message || {message_send, #{message := Message}} <- test_lttng:stop(Session)],
     ?assert(lists:member(<<"{sent,1.500000e+00,[a|b]}">>, Sent), Sent),
     test_lttng:stop_daemon(Daemon).
+
+%% The command reads the stacks of a VM for arm64, in an emulator.
+stacks_of_emulated(Config) ->
+    NoEmulator = fun() -> os:find_executable("qemu-aarch64-static") =:= false andalso "no qemu-aarch64-static" end,
+    _ = test_require:tool(NoEmulator(), Config),
+    {0, _} = run("'~ts'", [in_project("tools/arm64_erl")]),
+    Spin = "Spin = fun(F) -> F(F) end, [spawn(fun() -> Spin(Spin) end) || _ <- [1, 2, 3]].",
+    Command = test_command:launch(["'", in_project("tools/arm64_erl"), "' -noinput -eval '", Spin, "'"]),
+    File = filename:join(?config(folder, Config), "stacks.json"),
+    Taken = fun() -> emulated_stacks(test_command:os_pid(Command), File) end,
+    %% One process runs and the others wait for the only scheduler.
+    Queues = fun(#{<<"schedulers">> := Schedulers}) ->
+                     [Queue || #{<<"kind">> := <<"scheduler">>, <<"queue">> := Queue} <- Schedulers]
+             end,
+    test_wait:until(working, fun(Found) -> Queues(Found) =:= [2] end, Taken),
+    #{<<"groups">> := Groups, <<"unread">> := Unread, <<"inconsistent">> := Inconsistent} = Taken(),
+    {0, _} = run("kill -9 ~b", [test_command:os_pid(Command)]),
+    _ = test_command:finish(Command),
+    ?assertEqual({0, 0}, {Unread, Inconsistent}),
+    [Server] = [Frames || #{<<"names">> := Names, <<"frames">> := Frames} <- Groups, lists:member(<<"logger">>, Names)],
+    ?assertMatch([[<<"gen_server:loop/7">>, <<"gen_server.erl">>, _, 1],
+                  [<<"proc_lib:init_p_do_apply/3">>, <<"proc_lib.erl">>, _, 1]], Server).
+
+%% One without schedulers if it can't be read, as while the VM starts.
+emulated_stacks(OsPid, File) ->
+    case test_shell:run("PYTHONPATH='~ts' /usr/bin/python3 '~ts' ~b > '~ts' 2> /dev/null",
+                        [test_command:package(), in_project("test/command/emulated.py"), OsPid, File]) of
+        {0, _} -> test_viewer:decode(File);
+        {_, _} -> #{<<"schedulers">> => []}
+    end.
 
 tarball(Machine) ->
     in_project("_build/dist/" ++ name(Machine) ++ ".tar.gz").

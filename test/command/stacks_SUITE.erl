@@ -7,8 +7,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process, lines, arm64,
-     not_found].
+    [fifo, nif, deadlock, suspended, stopped_node, reloading, running, held_up, one_process, lines, not_found].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -212,35 +211,6 @@ call_lines(File) ->
     Lines = binary:split(Source, <<"\n">>, [global]),
     [Number || {Number, Line} <- lists:zip(lists:seq(1, length(Lines)), Lines),
                re:run(Line, " % \\d+$") =/= nomatch].
-
-%% A VM for arm64 in an emulator, if tools/arm64_erl has unpacked one.
-arm64(Config) ->
-    NoEmulator = fun() -> os:find_executable("qemu-aarch64-static") =:= false andalso "no qemu-aarch64-static" end,
-    NoVm = fun() -> not filelib:is_file(in_project("_build/arm64/complete")) andalso "no VM for arm64" end,
-    _ = test_require:tool(test_require:first([NoEmulator, NoVm]), Config),
-    Spin = "Spin = fun(F) -> F(F) end, [spawn(fun() -> Spin(Spin) end) || _ <- [1, 2, 3]].",
-    Command = test_command:launch(["'", in_project("tools/arm64_erl"), "' -noinput -eval '", Spin, "'"]),
-    Taken = fun() -> emulated(test_command:os_pid(Command), filename:join(?config(folder, Config), "stacks.json")) end,
-    %% One process runs and the others wait for the only scheduler.
-    Queues = fun(#{<<"schedulers">> := Schedulers}) ->
-                     [Queue || #{<<"kind">> := <<"scheduler">>, <<"queue">> := Queue} <- Schedulers]
-             end,
-    test_wait:until(working, fun(Found) -> Queues(Found) =:= [2] end, Taken),
-    #{<<"groups">> := Groups, <<"unread">> := Unread, <<"inconsistent">> := Inconsistent} = Taken(),
-    {0, _} = test_shell:run("kill -9 ~b", [test_command:os_pid(Command)]),
-    _ = test_command:finish(Command),
-    ?assertEqual({0, 0}, {Unread, Inconsistent}),
-    [Server] = [Frames || #{<<"names">> := Names, <<"frames">> := Frames} <- Groups, lists:member(<<"logger">>, Names)],
-    ?assertMatch([[<<"gen_server:loop/7">>, <<"gen_server.erl">>, _, 1],
-                  [<<"proc_lib:init_p_do_apply/3">>, <<"proc_lib.erl">>, _, 1]], Server).
-
-%% The snapshot of a VM in an emulator; one without schedulers if it can't be read, as while the VM starts.
-emulated(OsPid, File) ->
-    case test_shell:run("PYTHONPATH='~ts' /usr/bin/python3 '~ts' ~b > '~ts' 2> /dev/null",
-                        [test_command:package(), in_project("test/command/emulated.py"), OsPid, File]) of
-        {0, _} -> test_viewer:decode(File);
-        {_, _} -> #{<<"schedulers">> => []}
-    end.
 
 in_project(Path) ->
     filename:join(test_shell:project(), Path).
