@@ -1,81 +1,73 @@
-%% The cost of `dyntrace profile' at its default rate, for stacks of typical depths.
+%% The cost of `dyntrace profile' at its default rate, for stacks of typical depths, as the kernel accounts for the
+%% programs of bpftrace.
 -module(dyntrace_bench_profiler).
 
 -export([profiler/1]).
 %% On the node.
--export([worked/2]).
+-export([work/1]).
 
--import(dyntrace_bench_figures, [in_turn/3, ratio/1]).
+-import(dyntrace_bench_figures, [in_turn/3, ratio/1, count/1]).
 
--define(ROUNDS, 5).
--define(DEPTHS, [10, 60]).
+-define(ROUNDS, 3).
+-define(DEPTHS, [10, 30, 60]).
 %% Milliseconds of a measurement, and those between the first sample and the measurement.
 -define(MS, 5000).
 -define(WARM_MS, 2500).
--define(STEPS, 100000).
+%% The kernel accounts for BPF programs while this is 1.
+-define(SWITCH, "/proc/sys/kernel/bpf_stats_enabled").
 
 -spec profiler(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 profiler(_) ->
+    Before = written("1"),
     Node = test_node:start(),
-    Figures = try in_turn(?ROUNDS, [{Depth, Is} || Depth <- ?DEPTHS, Is <- [alone, sampled]],
-                          fun(State) -> measured(Node, State) end)
-              after test_node:stop(Node)
+    Figures = try in_turn(?ROUNDS, ?DEPTHS, fun(Depth) -> measured(Node, Depth) end)
+              after
+                  test_node:stop(Node),
+                  written(Before)
               end,
     {{"The profiler", about(),
-      ["frames of the stack", "of the node, % of a CPU", "of the command, % of a CPU"],
-      [[integer_to_list(Depth),
-        hundredths(100 - 100 * maps:get({Depth, sampled}, Figures) / maps:get({Depth, alone}, Figures)),
-        hundredths(maps:get({Depth, command}, Figures))] || Depth <- ?DEPTHS]},
+      ["frames of the stack", "us per sample", "% of the CPU"],
+      [[integer_to_list(Depth), count(maps:get({Depth, us}, Figures)), ratio(maps:get({Depth, percent}, Figures))]
+       || Depth <- ?DEPTHS]},
      Figures}.
 
 about() ->
-    io_lib:format("A process that always works, sampled by `dyntrace profile` at 99 Hz. Of the node: the share of its "
-                  "work that is not done meanwhile, in ~b rounds of ~b s, alternating with rounds without the command. "
-                  "Of the command: its CPU time and that of its bpftrace.", [?ROUNDS, ?MS div 1000]).
+    io_lib:format("A process that always works, sampled by `dyntrace profile` at 99 Hz: the time that the programs of "
+                  "bpftrace take in the kernel, for which the node's thread waits. Medians of ~b rounds of ~b s.",
+                  [?ROUNDS, ?MS div 1000]).
 
-hundredths(Number) -> ratio(float(Number)).
+%% Returns the value before.
+written(Value) ->
+    {ok, Before} = file:read_file(?SWITCH),
+    ok = file:write_file(?SWITCH, Value),
+    Before.
 
-measured(Node, {Depth, alone}) ->
-    [{{Depth, alone}, work(Node, Depth, ?MS)}];
-measured(Node, {Depth, sampled}) ->
+%% Only the samples of the working thread take long, and there are 99 per second of these.
+measured(Node, Depth) ->
+    Worker = test_node:call(Node, fun() -> spawn(?MODULE, work, [Depth - 1]) end),
     Command = test_command:start(["profile", test_node:os_pid(Node), "--seconds", "600"]),
     ok = test_command:await("sampling", Command),
-    _ = work(Node, Depth, ?WARM_MS),
-    Before = cpu_ms(Command),
-    Rate = work(Node, Depth, ?MS),
-    Used = cpu_ms(Command) - Before,
+    timer:sleep(?WARM_MS),
+    {Before, Began} = {kernel_ns(Command), erlang:monotonic_time(nanosecond)},
+    timer:sleep(?MS),
+    Share = (kernel_ns(Command) - Before) / (erlang:monotonic_time(nanosecond) - Began),
     _ = test_command:interrupted(Command),
-    [{{Depth, sampled}, Rate}, {{Depth, command}, 100 * Used / ?MS}].
+    true = test_node:call(Node, fun() -> exit(Worker, kill) end),
+    [{{Depth, percent}, 100 * Share}, {{Depth, us}, 1.0e6 * Share / 99}].
 
-%% Units of work per second.
-work(Node, Depth, Ms) ->
-    test_node:call(Node, fun() -> ?MODULE:worked(Depth - 2, Ms) end).
+%% Below that many frames.
+work(0) -> steps(0);
+work(Depth) -> 1 + work(Depth - 1).
 
-%% In a process of its own, below that many frames.
-worked(0, Ms) ->
-    Began = erlang:monotonic_time(microsecond),
-    Units = units(Began + 1000 * Ms, 0),
-    1.0e6 * Units / (erlang:monotonic_time(microsecond) - Began);
-worked(Depth, Ms) ->
-    1 * worked(Depth - 1, Ms).
+steps(Count) -> steps(Count + 1).
 
-units(Until, Units) ->
-    0 = steps(?STEPS),
-    case erlang:monotonic_time(microsecond) < Until of
-        true -> units(Until, Units + 1);
-        false -> Units + 1
-    end.
-
-steps(0) -> 0;
-steps(Count) -> steps(Count - 1).
-
-%% The CPU time of the command, of its children that have ended, and of its bpftrace.
-cpu_ms(Command) ->
-    OsPid = integer_to_list(test_command:os_pid(Command)),
-    {0, Children} = test_shell:run("pgrep -P ~s", [OsPid]),
-    %% utime, stime, cutime and cstime, in ticks of 10 ms. The name before them may contain blanks.
-    Read = [string:lexemes(lists:last(string:split(Stat, ")", trailing)), " ")
-            || Child <- [OsPid | string:lexemes(unicode:characters_to_list(Children), "\n")],
-               {ok, Stat} <- [file:read_file("/proc/" ++ Child ++ "/stat")]],
-    10 * lists:sum([binary_to_integer(lists:nth(N, Fields)) || Fields <- Read, N <- [12, 13, 14, 15]]).
+%% The time of the programs that the command's bpftrace has open.
+kernel_ns(Command) ->
+    {0, Found} = test_shell:run("pgrep -P ~b -x bpftrace", [test_command:os_pid(Command)]),
+    [Bpftrace] = string:lexemes(unicode:characters_to_list(Found), "\n"),
+    Files = filelib:wildcard("/proc/" ++ Bpftrace ++ "/fdinfo/*"),
+    Texts = [Text || File <- Files, {ok, Text} <- [file:read_file(File)]],
+    lists:sum([binary_to_integer(Ns) || Text <- Texts,
+                                        {match, [Ns]} <- [re:run(Text, "run_time_ns:\\s+(\\d+)",
+                                                                 [{capture, all_but_first, binary}])]]).
