@@ -38,12 +38,12 @@ DT_NIF(dt_resources_open_files) {
 
 /* -- Files of the kernel ------------------------------------------------------------- */
 
-static const char *const folders[] = {"/proc/self/", "/sys/fs/cgroup/"};
+static const char *const places[] = {"/proc/self/", "/proc/meminfo", "/sys/fs/cgroup/"};
 
 /* A file elsewhere may be on a disk, or be a FIFO, which would block the scheduler. */
 static bool is_of_kernel(const char *path) {
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        if (strncmp(path, folders[i], strlen(folders[i])) == 0)
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strncmp(path, places[i], strlen(places[i])) == 0)
             return !strstr(path, "/../");
     return false;
 }

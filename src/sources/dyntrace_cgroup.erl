@@ -1,15 +1,16 @@
-%% @private The CPU quotas that apply to the node: those of its cgroup and of the cgroups above it.
+%% @private The CPU quotas and the limits of memory that apply to the node: those of its cgroup and of the cgroups above
+%% it.
 %%
 %% The functions take the contents of /proc/self/cgroup, and a function that reads a file, which is
 %% dyntrace:kernel_file/1.
 -module(dyntrace_cgroup).
 
--export([folders/1, cpu/2]).
+-export([folders/2, cpu/2, memory/2]).
 
 -export_type([folder/0]).
 
 -type folder() :: {v1 | v2, Path :: binary()}.
-%% A folder of the cgroup controller `cpu', version 1 or 2.
+%% A folder of a cgroup, of version 1 or 2.
 
 -type read() :: fun((Path :: binary()) -> binary() | undefined).
 
@@ -18,15 +19,18 @@
 %% The maximum number of folders.
 -define(MOST, 16).
 
-%% The folder of the cgroup and those above it. In a container, the cgroup's path may be that of the host: then only the
-%% last folder exists, which is that of the container.
--spec folders(binary() | undefined) -> [folder()].
-folders(undefined) ->
+%% In bytes: larger limits are none.
+-define(NO_LIMIT, 1 bsl 60).
+
+%% The folder of the cgroup of this controller (`cpu', `memory') and those above it. In a container, the cgroup's path
+%% may be that of the host: then only the last folder exists, which is that of the container.
+-spec folders(binary() | undefined, Controller :: binary()) -> [folder()].
+folders(undefined, _) ->
     [];
-folders(Cgroups) ->
+folders(Cgroups, Controller) ->
     Lines = [Fields || Line <- binary:split(Cgroups, <<"\n">>, [global]), Fields <- fields(Line)],
     V1 = [{v1, <<?MOUNTED "/", Controllers/binary>>, Path}
-          || {Controllers, Path} <- Lines, lists:member(<<"cpu">>, binary:split(Controllers, <<",">>, [global]))],
+          || {Controllers, Path} <- Lines, lists:member(Controller, binary:split(Controllers, <<",">>, [global]))],
     case V1 ++ [{v2, <<?MOUNTED>>, Path} || {<<>>, Path} <- Lines] of
         [{Version, Root, Path} | _] -> [{Version, Folder} || Folder <- lists:sublist(up(Root, names(Path)), ?MOST)];
         [] -> []
@@ -58,6 +62,19 @@ cpu(Folders, Read) ->
         {Quotas, Times} -> #{quota => lists:min(Quotas), throttled => lists:sum(Times)}
     end.
 
+%% The smallest limit of memory, in bytes; undefined without one.
+-spec memory([folder()], read()) -> non_neg_integer() | undefined.
+memory(Folders, Read) ->
+    case [Bytes || Folder <- Folders, Bytes <- limit(Folder, Read)] of
+        [] -> undefined;
+        Limits -> lists:min(Limits)
+    end.
+
+%% In version 1, the largest number stands for no limit.
+limit({v1, Folder}, Read) ->
+    [Bytes || Bytes <- numbers(<<Folder/binary, "/memory.limit_in_bytes">>, Read), Bytes < ?NO_LIMIT];
+limit({v2, Folder}, Read) -> numbers(<<Folder/binary, "/memory.max">>, Read).
+
 quota({v1, Folder}, Read) ->
     [Quota * 1000 div Period || [Quota] <- [numbers(<<Folder/binary, "/cpu.cfs_quota_us">>, Read)], Quota > 0,
                                 [Period] <- [numbers(<<Folder/binary, "/cpu.cfs_period_us">>, Read)], Period > 0];
@@ -74,7 +91,7 @@ value(Name, [Name, Value | _]) -> number(Value);
 value(Name, [_, _ | Rest]) -> value(Name, Rest);
 value(_, _) -> [].
 
-%% Without a quota, the first word is `max'.
+%% Without a quota or limit, the first word is `max'.
 numbers(Path, Read) ->
     lists:append([number(Word) || Word <- words(Read(Path))]).
 

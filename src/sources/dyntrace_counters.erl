@@ -17,13 +17,13 @@
 %% A level is the value at the time of the sample. A total is counted from the start of the node. A counter whose value
 %% is undefined is left out.
 
--type question() :: memory | open_files | cgroup | nodes | {system_info | statistics, Item :: atom()}.
+-type question() :: memory | memory_limit | open_files | cgroup | nodes | {system_info | statistics, Item :: atom()}.
 
 -type value() :: {Name :: string(), Value :: integer(), Unit :: string()}.
 %% The values of the probe's fields.
 
 -opaque sample() :: {Schedulers :: [{pos_integer(), Active :: non_neg_integer(), Time :: non_neg_integer()}],
-                     Cgroup :: [dyntrace_cgroup:folder()]}.
+                     Cgroup :: [dyntrace_cgroup:folder()], MemoryLimit :: non_neg_integer() | undefined}.
 %% The data that the next sample needs.
 
 %% -- The counters ----------------------------------------------------------------------
@@ -43,6 +43,7 @@ counters() ->
      {"open_files_limit", "number", level, open_files, fun({_, Limit}) -> Limit end},
      {"cpu_quota", "per mille", level, cgroup, fun(Cpu) -> maps:get(quota, Cpu, undefined) end},
      {"cpu_throttled", "microseconds", total, cgroup, fun(Cpu) -> maps:get(throttled, Cpu, undefined) end},
+     {"memory_limit", "bytes", level, memory_limit, fun same/1},
      {"reductions", "number", total, {statistics, reductions}, fun first/1},
      {"context_switches", "number", total, {statistics, context_switches}, fun first/1},
      {"gc_count", "number", total, {statistics, garbage_collection}, fun first/1},
@@ -68,16 +69,38 @@ dirty_cpu(Lengths) -> lists:nth(length(Lengths) - 1, Lengths).
 %% utilization.
 -spec sample(none | sample()) -> {[value()], sample()}.
 sample(none) ->
-    sample({[], dyntrace_cgroup:folders(dyntrace:kernel_file(<<"/proc/self/cgroup">>))});
-sample({Before, Cgroup}) ->
+    Cgroups = dyntrace:kernel_file(<<"/proc/self/cgroup">>),
+    sample({[], dyntrace_cgroup:folders(Cgroups, <<"cpu">>),
+            memory_limit(dyntrace_cgroup:folders(Cgroups, <<"memory">>))});
+sample({Before, Cgroup, MemoryLimit}) ->
     Counters = counters(),
-    Answers = answers(lists:usort([Question || {_, _, _, Question, _} <- Counters]), Cgroup),
+    Questions = lists:usort([Question || {_, _, _, Question, _} <- Counters]),
+    Answers = (answers(Questions -- [memory_limit], Cgroup))#{memory_limit => MemoryLimit},
     Now = lists:sort(erlang:statistics(scheduler_wall_time_all)),
     {[{Name, Value, Unit}
       || {Name, Unit, _, Question, Read} <- Counters, is_map_key(Question, Answers),
          Value <- [Read(maps:get(Question, Answers))], is_integer(Value)]
      ++ run_queues(maps:get({statistics, run_queue_lengths_all}, Answers))
-     ++ utilizations(Before, Now), {Now, Cgroup}}.
+     ++ utilizations(Before, Now), {Now, Cgroup, MemoryLimit}}.
+
+%% The memory of the host, or less; undefined if the kernel does not say.
+memory_limit(Folders) ->
+    Host = case re:run(kernel_text(<<"/proc/meminfo">>), "^MemTotal: +(\\d+) kB$",
+                       [multiline, {capture, all_but_first, binary}]) of
+               {match, [KiloBytes]} -> [1024 * binary_to_integer(KiloBytes)];
+               nomatch -> []
+           end,
+    Cgroup = [Bytes || Bytes <- [dyntrace_cgroup:memory(Folders, fun dyntrace:kernel_file/1)], Bytes =/= undefined],
+    case Host ++ Cgroup of
+        [] -> undefined;
+        Limits -> lists:min(Limits)
+    end.
+
+kernel_text(Path) ->
+    case dyntrace:kernel_file(Path) of
+        undefined -> <<>>;
+        Text -> Text
+    end.
 
 answers(Questions, Cgroup) ->
     maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question, Cgroup)]]).

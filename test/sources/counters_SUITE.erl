@@ -12,8 +12,8 @@ suite() ->
 
 all() ->
     [documented, levels, totals, memory, schedulers, dirty_schedulers, open_files, blocked_files, blocked_node,
-     cgroups, cpu_quota, lttng, at_intervals, held_up, no_trace_events, without_memory, switched_on_and_off, killed,
-     others_measure_schedulers, large_values].
+     cgroups, cpu_quota, memory_limit, lttng, at_intervals, held_up, no_trace_events, without_memory,
+     switched_on_and_off, killed, others_measure_schedulers, large_values].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -332,14 +332,15 @@ sample_on(Node) ->
 cgroups(Config) ->
     V1 = <<"4:memory:/a\n3:cpu,cpuacct:/docker/4:7\n0::/">>,
     ?assertEqual([{v1, <<"/sys/fs/cgroup/cpu,cpuacct/docker/4:7">>}, {v1, <<"/sys/fs/cgroup/cpu,cpuacct/docker">>},
-                  {v1, <<"/sys/fs/cgroup/cpu,cpuacct">>}], dyntrace_cgroup:folders(V1)),
-    V2 = dyntrace_cgroup:folders(<<"0::/system.slice/shop.service\n">>),
+                  {v1, <<"/sys/fs/cgroup/cpu,cpuacct">>}], dyntrace_cgroup:folders(V1, <<"cpu">>)),
+    V2 = dyntrace_cgroup:folders(<<"0::/system.slice/shop.service\n">>, <<"cpu">>),
     ?assertEqual([{v2, <<"/sys/fs/cgroup/system.slice/shop.service">>}, {v2, <<"/sys/fs/cgroup/system.slice">>},
                   {v2, <<"/sys/fs/cgroup">>}], V2),
-    ?assertEqual([{v2, <<"/sys/fs/cgroup">>}], dyntrace_cgroup:folders(<<"0::/\n">>)),
-    [?assertEqual([], dyntrace_cgroup:folders(Cgroups))
+    ?assertEqual([{v2, <<"/sys/fs/cgroup">>}], dyntrace_cgroup:folders(<<"0::/\n">>, <<"cpu">>)),
+    [?assertEqual([], dyntrace_cgroup:folders(Cgroups, <<"cpu">>))
      || Cgroups <- [undefined, <<>>, <<"0::/../shop\n">>, <<"7:cpuset:/\n">>, <<"0:">>]],
-    ?assertEqual(16, length(dyntrace_cgroup:folders(iolist_to_binary(["0::", lists:duplicate(100, "/a")])))),
+    Deep = iolist_to_binary(["0::", lists:duplicate(100, "/a")]),
+    ?assertEqual(16, length(dyntrace_cgroup:folders(Deep, <<"cpu">>))),
     Service = fun(Max, Stat) -> cpu_of(V2, #{<<"/system.slice/shop.service/cpu.max">> => Max,
                                              <<"/system.slice/shop.service/cpu.stat">> => Stat}) end,
     Stat = <<"usage_usec 7\nnr_periods 9\nnr_throttled 3\nthrottled_usec 4200\n">>,
@@ -354,7 +355,7 @@ cgroups(Config) ->
                               <<"/system.slice/cpu.max">> => <<"200000 100000\n">>,
                               <<"/system.slice/cpu.stat">> => <<"throttled_usec 5\n">>})),
     %% In a container, only the last folder exists.
-    OfContainer = fun(Quota) -> cpu_of(dyntrace_cgroup:folders(V1),
+    OfContainer = fun(Quota) -> cpu_of(dyntrace_cgroup:folders(V1, <<"cpu">>),
                                        #{<<"/cpu,cpuacct/cpu.cfs_quota_us">> => Quota,
                                          <<"/cpu,cpuacct/cpu.cfs_period_us">> => <<"100000\n">>,
                                          <<"/cpu,cpuacct/cpu.stat">> => <<"nr_throttled 3\nthrottled_time 4200999\n">>})
@@ -393,6 +394,28 @@ cpu_quota(Cgroup, Config) ->
     ?assert(Before =< Us andalso Us =< throttled(Cgroup), {Before, Us}),
     true = test_node:call(Node, fun() -> exit(Busy, kill) end),
     ok = file:write_file(filename:dirname(Cgroup) ++ "/cgroup.procs", test_node:os_pid(Node), [raw]).
+
+%% The limits of cgroups, and the memory of the host.
+memory_limit(Config) ->
+    Of = fun(Cgroups, Files) ->
+                 dyntrace_cgroup:memory(dyntrace_cgroup:folders(Cgroups, <<"memory">>),
+                                        fun(<<"/sys/fs/cgroup", Path/binary>>) -> maps:get(Path, Files, undefined) end)
+         end,
+    ?assertEqual(300000, Of(<<"0::/shop/node\n">>, #{<<"/shop/node/memory.max">> => <<"max\n">>,
+                                                     <<"/shop/memory.max">> => <<"300000\n">>,
+                                                     <<"/memory.max">> => <<"400000\n">>})),
+    V1 = <<"4:cpu:/\n5:memory:/shop\n">>,
+    V1Limit = fun(Text) -> Of(V1, #{<<"/memory/shop/memory.limit_in_bytes">> => Text}) end,
+    ?assertEqual([300000, undefined, undefined],
+                 [V1Limit(Text) || Text <- [<<"300000\n">>, <<"9223372036854771712\n">>, undefined]]),
+    %% The command reads it as well.
+    Node = ?config(node, Config),
+    {0, Says} = test_shell:run("PYTHONPATH='~ts' /usr/bin/python3 -c 'from dyntrace_command.host.cgroups import "
+                               "memory_limit; from dyntrace_command.host.process import Process; "
+                               "print(int(memory_limit(Process(~s))))'",
+                               [test_command:package(), test_node:os_pid(Node)]),
+    Said = binary_to_integer(string:trim(Says)),
+    ?assertMatch(#{"memory_limit" := Limit} when Limit =:= Said, sample_on(Node)).
 
 %% In microseconds; version 1 has nanoseconds.
 throttled(Cgroup) ->
@@ -539,7 +562,7 @@ without_memory(Config) ->
                                           element(1, dyntrace_counters:sample(none))
                                   end),
     ?assertEqual(error, try test_node:call(Node, fun() -> erlang:memory() end) catch error:_ -> error end),
-    ?assertEqual([], [Name || {Name = "memory" ++ _, _, _} <- Values]),
+    ?assertEqual(["memory_limit"], [Name || {Name = "memory" ++ _, _, _} <- Values]),
     ?assert(lists:keymember("run_queue", 1, Values)),
     test_node:stop(Node),
     Config.

@@ -120,7 +120,7 @@ cases() ->
      {growing_memory,
       [identity(0, ?A, "shop_db"), binaries(3), levels("memory_total", megabytes([50, 55, 60, 65, 70])),
        levels("memory_processes", megabytes([20, 21, 20, 22, 20])),
-       levels("memory_binary", megabytes([10, 15, 20, 25, 30]))]},
+       levels("memory_binary", megabytes([10, 15, 20, 25, 30])), counter(0, "memory_limit", 512000000)]},
      {busy_process,
       [identity(0, ?A, "shop_db"), in(0, ?A), out(810 * ?MS, ?A), in(?S, ?B)]},
      {timers,

@@ -315,6 +315,19 @@ static char *show_part(const struct part *part, int64_t grown, const struct dt_a
                            holder ? dt_show_bytes((uint64_t)dt_top_by_binaries(holder)).text : "");
 }
 
+/* " of at most 512 MB: at this rate, full in 45 s" if that is soon enough. */
+static char *show_limit(const struct dt_summary *summary, struct dt_seen_node *node,
+                        const struct dt_series_growth *growth) {
+    const struct dt_named *limit = dt_names_find(&summary->counters, node, "memory_limit");
+    double left = limit ? (double)(limit->last - growth->to) / growth->per_s : -1;
+
+    if (left < 0 || left * DT_NS_PER_S > (double)dt_limits.growing_memory.within)
+        return g_strdup("");
+    g_autofree char *shown_left = show_left(left);
+    return g_strdup_printf(" of at most %s: at this rate, full in %s",
+                           dt_show_bytes((uint64_t)limit->last).text, shown_left);
+}
+
 static void memory(struct dt_summary *summary, struct dt_seen_node *node) {
     const struct dt_series *series = series_of(summary, node, "memory_total");
     struct dt_series_growth growth;
@@ -335,10 +348,11 @@ static void memory(struct dt_summary *summary, struct dt_seen_node *node) {
     struct dt_actor *holder = are_binaries ? holder_of_binaries(summary, node) : NULL;
     g_autofree char *shown_node = of_node(summary, node);
     g_autofree char *shown_part = show_part(part, in_part, holder);
+    g_autofree char *shown_limit = show_limit(summary, node, &growth);
     dt_find(summary, DT_RULE_growing_memory, DT_MEDIUM, holder,
-            "the memory%s grew by %s per second for %s, to %s%s", shown_node,
+            "the memory%s grew by %s per second for %s, to %s%s%s", shown_node,
             dt_show_bytes((uint64_t)growth.per_s).text, dt_show_ns(growth.end - growth.begin).text,
-            dt_show_bytes((uint64_t)growth.to).text, shown_part);
+            dt_show_bytes((uint64_t)growth.to).text, shown_limit, shown_part);
 }
 
 void dt_find_in_growth(struct dt_summary *summary) {
