@@ -15,7 +15,8 @@ all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, profile_page,
      program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
      contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
-     all_files_run, event_groups, vm_memory, c_threads, snapshot_folders, recorder, stacks].
+     all_files_run, event_groups, vm_memory, c_threads, snapshot_folders, recorder, stacks,
+     process_stacks].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -29,6 +30,8 @@ files(_) -> passes("test_files").
 snapshot_folders(_) -> passes("test_snapshot_folders").
 recorder(_) -> passes("test_recorder").
 stacks(_) -> passes("test_stacks").
+%% Includes hostile texts.
+process_stacks(_) -> passes("test_process_stacks").
 bpftrace(_) -> passes("test_bpftrace").
 bpftrace_script(_) -> passes("test_bpftrace_script").
 bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
