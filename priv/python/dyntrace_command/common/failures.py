@@ -108,7 +108,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                            "that", "in the node, type `dyntrace:follow(#{{functions => [{terms}]}}).`, which replaces "
                            "the functions that it traces now; then record again"),
     "no_lttng": (NO_NODE, "process {pid} ({name}) has not loaded LTTng's tracepoints",
-                 "in the node, type `dyntrace:info().`: `backends` says why `lttng` is missing"),
+                 "where the node runs, install LTTng's library (Debian 12: liblttng-ust1, later: liblttng-ust1t64); if "
+                 "it is installed, type `dyntrace:info().` in the node: `backends` says why `lttng` is missing"),
     "not_registered": (NO_NODE, "process {pid} ({name}) is not registered with a session daemon; asked: {daemons}",
                        "in the node, type `dyntrace:info().`: `backends` says what prevents LTTng; a node in a "
                        "container needs the host's /dev/shm and /var/run/lttng (docs/production.md)"),
