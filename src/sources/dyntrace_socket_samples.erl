@@ -70,10 +70,7 @@ read([], _) ->
     [];
 read([Socket | Sockets], N) ->
     ok = dyntrace_walk:pause(N, ?BATCH),
-    case socket:info(Socket) of
-        #{owner := Owner} when is_pid(Owner) -> [{Socket, {N, Owner}} | read(Sockets, N + 1)];
-        _ -> read(Sockets, N + 1)
-    end.
+    [{Socket, {N, Owner}} || #{owner := Owner} <- [socket:info(Socket)], is_pid(Owner)] ++ read(Sockets, N + 1).
 
 %% Of each, the socket that was read last.
 report_owners(Owners) ->
@@ -101,8 +98,7 @@ name(Socket) ->
 %% A local socket has no protocol; `socket' would call it `ip'. A protocol without a name is a number.
 protocol(#{domain := local}) -> "local";
 protocol(#{protocol := Number}) when is_integer(Number) -> "protocol " ++ integer_to_list(Number);
-protocol(#{protocol := Protocol}) when is_atom(Protocol) -> atom_to_list(Protocol);
-protocol(_) -> "socket".
+protocol(#{protocol := Protocol}) -> atom_to_list(Protocol).
 
 sockname(Socket) -> endpoint(socket:sockname(Socket)).
 
