@@ -1,5 +1,4 @@
-%% @private The CPU quotas and the limits of memory that apply to the node: those of its cgroup and of the cgroups above
-%% it.
+%% @private The CPU quotas and memory limits that apply to the node: those of its cgroup and of the cgroups above it.
 %%
 %% The functions take the contents of /proc/self/cgroup, and a function that reads a file, which is
 %% dyntrace:kernel_file/1.
@@ -19,7 +18,7 @@
 %% The maximum number of folders.
 -define(MOST, 16).
 
-%% In bytes: larger limits are none.
+%% Version 1 reports a number of this size, in bytes, if there is no memory limit.
 -define(NO_LIMIT, 1 bsl 60).
 
 %% The folder of the cgroup of this controller (`cpu', `memory') and those above it. In a container, the cgroup's path
@@ -62,15 +61,20 @@ cpu(Folders, Read) ->
         {Quotas, Times} -> #{quota => lists:min(Quotas), throttled => lists:sum(Times)}
     end.
 
-%% The smallest limit of memory, in bytes; undefined without one.
+%% The smallest memory limit or, if that is less, the memory of the host, in bytes; undefined if neither is known.
 -spec memory([folder()], read()) -> non_neg_integer() | undefined.
 memory(Folders, Read) ->
-    case [Bytes || Folder <- Folders, Bytes <- limit(Folder, Read)] of
+    case of_host(Read) ++ [Bytes || Folder <- Folders, Bytes <- limit(Folder, Read)] of
         [] -> undefined;
         Limits -> lists:min(Limits)
     end.
 
-%% In version 1, the largest number stands for no limit.
+of_host(Read) ->
+    case words(Read(<<"/proc/meminfo">>)) of
+        [<<"MemTotal:">>, KiloBytes | _] -> [1024 * Number || Number <- number(KiloBytes)];
+        _ -> []
+    end.
+
 limit({v1, Folder}, Read) ->
     [Bytes || Bytes <- numbers(<<Folder/binary, "/memory.limit_in_bytes">>, Read), Bytes < ?NO_LIMIT];
 limit({v2, Folder}, Read) -> numbers(<<Folder/binary, "/memory.max">>, Read).

@@ -23,7 +23,7 @@
 %% The values of the probe's fields.
 
 -opaque sample() :: {Schedulers :: [{pos_integer(), Active :: non_neg_integer(), Time :: non_neg_integer()}],
-                     Cgroup :: [dyntrace_cgroup:folder()], MemoryLimit :: non_neg_integer() | undefined}.
+                     {CpuCgroup :: [dyntrace_cgroup:folder()], MemoryLimit :: non_neg_integer() | undefined}}.
 %% The data that the next sample needs.
 
 %% -- The counters ----------------------------------------------------------------------
@@ -70,40 +70,20 @@ dirty_cpu(Lengths) -> lists:nth(length(Lengths) - 1, Lengths).
 -spec sample(none | sample()) -> {[value()], sample()}.
 sample(none) ->
     Cgroups = dyntrace:kernel_file(<<"/proc/self/cgroup">>),
-    sample({[], dyntrace_cgroup:folders(Cgroups, <<"cpu">>),
-            memory_limit(dyntrace_cgroup:folders(Cgroups, <<"memory">>))});
-sample({Before, Cgroup, MemoryLimit}) ->
+    MemoryLimit = dyntrace_cgroup:memory(dyntrace_cgroup:folders(Cgroups, <<"memory">>), fun dyntrace:kernel_file/1),
+    sample({[], {dyntrace_cgroup:folders(Cgroups, <<"cpu">>), MemoryLimit}});
+sample({Before, Host}) ->
     Counters = counters(),
-    Questions = lists:usort([Question || {_, _, _, Question, _} <- Counters]),
-    Answers = (answers(Questions -- [memory_limit], Cgroup))#{memory_limit => MemoryLimit},
+    Answers = answers(lists:usort([Question || {_, _, _, Question, _} <- Counters]), Host),
     Now = lists:sort(erlang:statistics(scheduler_wall_time_all)),
     {[{Name, Value, Unit}
       || {Name, Unit, _, Question, Read} <- Counters, is_map_key(Question, Answers),
          Value <- [Read(maps:get(Question, Answers))], is_integer(Value)]
      ++ run_queues(maps:get({statistics, run_queue_lengths_all}, Answers))
-     ++ utilizations(Before, Now), {Now, Cgroup, MemoryLimit}}.
+     ++ utilizations(Before, Now), {Now, Host}}.
 
-%% The memory of the host, or less; undefined if the kernel does not say.
-memory_limit(Folders) ->
-    Host = case re:run(kernel_text(<<"/proc/meminfo">>), "^MemTotal: +(\\d+) kB$",
-                       [multiline, {capture, all_but_first, binary}]) of
-               {match, [KiloBytes]} -> [1024 * binary_to_integer(KiloBytes)];
-               nomatch -> []
-           end,
-    Cgroup = [Bytes || Bytes <- [dyntrace_cgroup:memory(Folders, fun dyntrace:kernel_file/1)], Bytes =/= undefined],
-    case Host ++ Cgroup of
-        [] -> undefined;
-        Limits -> lists:min(Limits)
-    end.
-
-kernel_text(Path) ->
-    case dyntrace:kernel_file(Path) of
-        undefined -> <<>>;
-        Text -> Text
-    end.
-
-answers(Questions, Cgroup) ->
-    maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question, Cgroup)]]).
+answers(Questions, Host) ->
+    maps:from_list([{Question, Answer} || Question <- Questions, {ok, Answer} <- [answer(Question, Host)]]).
 
 %% erlang:memory/0 fails if an allocator is disabled (`+Mea false').
 answer(memory, _) ->
@@ -112,7 +92,9 @@ answer(memory, _) ->
     end;
 answer(open_files, _) ->
     {ok, dyntrace:open_files()};
-answer(cgroup, Cgroup) ->
+answer(memory_limit, {_, MemoryLimit}) ->
+    {ok, MemoryLimit};
+answer(cgroup, {Cgroup, _}) ->
     {ok, dyntrace_cgroup:cpu(Cgroup, fun dyntrace:kernel_file/1)};
 answer(nodes, _) ->
     {ok, dyntrace_status:connected()};
