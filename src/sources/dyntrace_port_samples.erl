@@ -26,11 +26,7 @@
 report(none) ->
     report(#samples{});
 report(State = #samples{at = At}) ->
-    Now = erlang:monotonic_time(millisecond),
-    case dyntrace_sampler:is_due(At, Now) of
-        true -> sample(State#samples{at = Now});
-        false -> State
-    end.
+    dyntrace_sampler:if_due(At, State, fun(Now) -> sample(State#samples{at = Now}) end).
 
 sample(State = #samples{rest = Rest, queued = Before}) ->
     {Part, Later} = part(Rest),

@@ -9,13 +9,13 @@
 -export([on/2, poll/2, message/2, off/1]).
 -export([samples/1]).
 %% For sources
--export([is_due/2]).
+-export([if_due/3]).
 %% The sampling process
 -export([sampled/1]).
 
 -export_type([state/0]).
 
-%% The minimum time between two samples of a source that calls is_due/2, even if the interval is shorter.
+%% The minimum time between two samples of a source that calls if_due/3, even if the interval is shorter.
 -define(LEAST_MS, 900).
 
 -record(state, {source, interval, sampler,
@@ -56,11 +56,16 @@ off(#state{sampler = Sampler}) ->
 samples(#state{samples = Samples}) ->
     counters:get(Samples, 1).
 
-%% Whether a source whose samples take long should take one now. Both times are in ms of the monotonic time; Last is
-%% another term before the first sample.
--spec is_due(Last :: integer() | undefined | none, Now :: integer()) -> boolean().
-is_due(Last, Now) ->
-    not is_integer(Last) orelse Now - Last >= ?LEAST_MS.
+%% For sources whose samples take long: takes a sample if enough time has passed since the last one, and otherwise
+%% returns the state. Last is the time of the last sample, in ms of the monotonic time, or another term before the first
+%% one; Sample gets the time now.
+-spec if_due(Last :: integer() | undefined | none, State, Sample :: fun((Now :: integer()) -> State)) -> State.
+if_due(Last, State, Sample) ->
+    Now = erlang:monotonic_time(millisecond),
+    case not is_integer(Last) orelse Now - Last >= ?LEAST_MS of
+        true -> Sample(Now);
+        false -> State
+    end.
 
 %% -- The sampling process --------------------------------------------------------------
 

@@ -20,15 +20,12 @@
 
 %% Before: the time of the last sample.
 report(Before) ->
-    Now = erlang:monotonic_time(millisecond),
-    case dyntrace_sampler:is_due(Before, Now) of
-        false ->
-            Before;
-        true ->
-            _ = [ok = report_table(Table, Bytes) || erlang:system_info(ets_count) =< ?MOST,
-                                                    {Bytes, Table} <- largest(read(ets:all(), 1))],
-            Now
-    end.
+    dyntrace_sampler:if_due(Before, Before, fun sample/1).
+
+sample(Now) ->
+    _ = [ok = report_table(Table, Bytes) || erlang:system_info(ets_count) =< ?MOST,
+                                            {Bytes, Table} <- largest(read(ets:all(), 1))],
+    Now.
 
 read([], _) ->
     [];
