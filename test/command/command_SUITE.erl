@@ -27,19 +27,10 @@ groups() ->
        disk_full, disk_fills, hostile_names, node_ends, streams, night]}].
 
 init_per_group(with_a_daemon, Config) ->
-    Owner = self(),
-    %% The daemon ends with the process that started it.
-    Keeper = spawn(fun() ->
-                           Daemon = test_lttng:start_daemon(),
-                           Owner ! {self(), started},
-                           receive {stop, From} -> From ! {self(), test_lttng:stop_daemon(Daemon)} end
-                   end),
-    receive {Keeper, started} -> [{keeper, Keeper} | Config] end.
+    [{keeper, test_keeper:start_daemon()} | Config].
 
 end_per_group(with_a_daemon, Config) ->
-    Keeper = ?config(keeper, Config),
-    Keeper ! {stop, self()},
-    receive {Keeper, ok} -> ok end.
+    test_keeper:stop(?config(keeper, Config)).
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,

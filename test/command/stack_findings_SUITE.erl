@@ -19,19 +19,10 @@ init_per_suite(Config) ->
     NoJit = fun() -> erlang:system_info(emu_flavor) =/= jit andalso "no JIT" end,
     Missing = test_require:first([NotRoot, NoJit, fun test_lttng:missing/0, fun test_viewer:missing/0]),
     _ = test_require:tool(Missing, Config),
-    Owner = self(),
-    %% The daemon ends with the process that started it.
-    Keeper = spawn(fun() ->
-                           Daemon = test_lttng:start_daemon(),
-                           Owner ! {self(), started},
-                           receive {stop, From} -> From ! {self(), test_lttng:stop_daemon(Daemon)} end
-                   end),
-    receive {Keeper, started} -> [{keeper, Keeper} | Config] end.
+    [{keeper, test_keeper:start_daemon()} | Config].
 
 end_per_suite(Config) ->
-    Keeper = ?config(keeper, Config),
-    Keeper ! {stop, self()},
-    receive {Keeper, ok} -> ok end.
+    test_keeper:stop(?config(keeper, Config)).
 
 %% Both servers wait below the function that called; a kept recording shows the same.
 deadlock(Config) ->

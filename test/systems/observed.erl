@@ -14,41 +14,26 @@
 
 %% Root's session daemon.
 start_daemon() ->
-    keep(fun test_lttng:start_daemon/0, fun test_lttng:stop_daemon/1).
+    test_keeper:start_daemon().
 
 %% Flight recorders of root and of the service's user, in Folder and in the user's home.
 start_recorders(System = {Module, _}, Folder) ->
     OsPid = packaged:os_pid(System),
     OfRoot = filename:join(Folder, lists:concat([Module, "_", erlang:unique_integer([positive])])),
-    keep(fun() ->
-                 Started = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", In])
-                            || {Prefix, In} <- [{"", OfRoot},
-                                                {place:as_user(packaged:place(System)), "of_user"}]],
-                 [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Started],
-                 Started
-         end,
-         fun(Recorders) ->
-                 [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders],
-                 [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders]
-         end).
-
-%% A separate process starts and stops it, because a suite's init and end run in different processes.
-keep(Start, Stop) ->
-    Self = self(),
-    {Keeper, Ref} = spawn_monitor(fun() ->
-                                          Started = Start(),
-                                          Self ! {self(), runs},
-                                          receive stop -> Stop(Started) end
-                                  end),
-    receive
-        {Keeper, runs} -> demonitor(Ref, [flush]), Keeper;
-        {'DOWN', Ref, process, Keeper, Reason} -> error(Reason)
-    end.
+    test_keeper:start(fun() ->
+                              Started = [test_command:start(Prefix, ["record", OsPid, "--snapshot", "-o", In])
+                                         || {Prefix, In} <- [{"", OfRoot},
+                                                             {place:as_user(packaged:place(System)), "of_user"}]],
+                              [ok = test_command:await("are kept in memory", Recorder) || Recorder <- Started],
+                              Started
+                      end,
+                      fun(Recorders) ->
+                              [ok = test_command:signal("INT", Recorder) || Recorder <- Recorders],
+                              [{0, _} = test_command:finish(Recorder) || Recorder <- Recorders]
+                      end).
 
 stop(Keeper) ->
-    Ref = monitor(process, Keeper),
-    Keeper ! stop,
-    receive {'DOWN', Ref, process, Keeper, normal} -> ok end.
+    test_keeper:stop(Keeper).
 
 %% A service with dyntrace and the module `fault'.
 start(Module) ->
