@@ -140,8 +140,8 @@ class Watch:
     def wait(self, seconds: float) -> None:
         """Waits for at most a second. In snapshot mode, Enter or SIGUSR1 writes the buffers."""
         if not self.session.wanted.snapshot:
-            deadline = time.monotonic() + seconds
-            while not self.interrupted.happened.wait(min(POLL_S, max(0, deadline - time.monotonic()))) \
+            deadline, pause = time.monotonic() + seconds, POLL_S if self.stacks.samplers else seconds
+            while not self.interrupted.happened.wait(min(pause, max(0, deadline - time.monotonic()))) \
                     and time.monotonic() < deadline:
                 self.stacks.poll()
             return
