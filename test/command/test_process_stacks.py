@@ -9,9 +9,9 @@ from unittest import mock
 
 from dyntrace_command.common.outputs import quoted
 from dyntrace_command.node.jit_code import Location
-from dyntrace_command.node.stack_places import Clause, Did, StackPlaces, agreed, is_special, place_of
+from dyntrace_command.node.stack_places import Clause, Activity, StackPlaces, agreed, is_of_application, place_of
 from dyntrace_command.node.stack_snapshot import Captured, Stack
-from dyntrace_command.profiling.busy_functions import dids
+from dyntrace_command.profiling.busy_functions import activities
 from dyntrace_command.profiling.sample_paths import Frame, Located
 from dyntrace_command.recording import process_stacks
 from dyntrace_command.recording.process_stacks import FILE, LINES_MOST, ProcessStacks, bounded, save, saved
@@ -65,12 +65,13 @@ class Clauses(unittest.TestCase):
 
     def test_samples(self) -> None:
         """Most samples have to agree, about the line or the function."""
-        line, other = Did("ran ", "shop:add/2", " (shop.erl:17)"), Did("ran ", "shop:add/2", " (shop.erl:18)")
+        line, other = Activity("ran ", "shop:add/2", " (shop.erl:17)"), Activity("ran ", "shop:add/2", " (shop.erl:18)")
         for expected, given in [
                 (["ran shop:add/2 (shop.erl:17) in 10 of 40 samples"], {line: 10, other: 9}),
                 (["ran shop:add/2 in 20 of 40 samples"], {line: 10, other: 10}),
-                ([], {line: 10, Did("ran ", "shop:rank/2"): 10}), ([], {Did(): 30, line: 10}), ([], {line: 9})]:
-            counted: Counter[Did] = collections.Counter(given)
+                ([], {line: 10, Activity("ran ", "shop:rank/2"): 10}),
+                ([], {Activity(): 30, line: 10}), ([], {line: 9})]:
+            counted: Counter[Activity] = collections.Counter(given)
             self.assertEqual(expected, [clause.text for _, clause in agreed({PID: counted}, 40)])
 
     def test_cpu_samples(self) -> None:
@@ -81,8 +82,9 @@ class Clauses(unittest.TestCase):
                  [shop, sort, Frame("[garbage collection]"), Frame("x [kernel]")]),
                 (["ran shop:add/2 (shop.erl:17)", "was in or below shop:add/2 (shop.erl:17)"], [sort, shop]),
                 (["ran lists:sort/1 (lists.erl:3)", ""], [sort]), (["", ""], [Frame("x [kernel]")])]:
-            self.assertEqual(expected, ["".join(did) for did in dids(Located("", PID, tuple(frames), 0, "", "exact"))])
-        self.assertEqual((Did(), Did()), dids(Located("", PID, (shop,), 0, "", "last saved")))
+            found = activities(Located("", PID, tuple(frames), 0, "", "exact"))
+            self.assertEqual(expected, ["".join(activity) for activity in found])
+        self.assertEqual((Activity(), Activity()), activities(Located("", PID, (shop,), 0, "", "last saved")))
 
     def test_special(self) -> None:
         """Functions that work for their callers are those of general modules."""
@@ -90,7 +92,7 @@ class Clauses(unittest.TestCase):
                 ("shop:add/2", True), ("shop:-add/2-fun-0-/1", True), ("'my shop':add/2", True),
                 ("Shop.Cart.add/2", True), ("gen_server:call/3", False), ("lists:-map/2-fun-0-/1", False),
                 ("Enum.map/2", False), ("Task.Supervised.invoke_mfa/2", False), ("", False), ("[unknown code]", False)]:
-            self.assertEqual((name, expected), (name, is_special(name)))
+            self.assertEqual((name, expected), (name, is_of_application(name)))
 
     def test_place(self) -> None:
         """A function that is its own caller is named once."""

@@ -29,7 +29,7 @@
 struct dt_model {
     struct world *world;
     uint64_t events, skipped;
-    struct dt_from_command said;
+    struct dt_command_notes notes;
     bool is_ended;
 };
 
@@ -251,19 +251,19 @@ uint64_t dt_model_skipped(const struct dt_model *model) {
     return model->skipped;
 }
 
-struct dt_from_command dt_model_said(const struct dt_model *model) {
-    return model->said;
+struct dt_command_notes dt_model_notes(const struct dt_model *model) {
+    return model->notes;
 }
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
 struct dt_model *dt_model_new(const struct dt_sink *sink, void *of_sink, bool shows_contents,
-                              struct dt_from_command said) {
+                              struct dt_command_notes notes) {
     struct dt_model *model = g_new0(struct dt_model, 1);
 
     model->world = dt_world_new(sink, of_sink, &hooks);
     model->world->shows_contents = shows_contents;
-    model->said = said;
+    model->notes = notes;
     return model;
 }
 

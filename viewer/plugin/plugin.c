@@ -29,12 +29,12 @@ struct component {
     struct dt_model *model;
     struct dt_reader *reader;
     struct dt_clocks *clocks;
-    struct dt_estimate *estimate; /* during the first of two passes */
-    struct dt_order *order;       /* during the second of two passes */
-    bool is_begun;                /* the first event has been read */
-    bool corrects;                /* the parameter `clocks` */
-    bool shows_contents;          /* the parameter `contents` */
-    struct dt_from_command said;  /* the parameters `ended` and `stacks` */
+    struct dt_estimate *estimate;  /* during the first of two passes */
+    struct dt_order *order;        /* during the second of two passes */
+    bool is_begun;                 /* the first event has been read */
+    bool corrects;                 /* the parameter `clocks` */
+    bool shows_contents;           /* the parameter `contents` */
+    struct dt_command_notes notes; /* the parameters `ended` and `stacks` */
     bt_message_iterator *messages;
 };
 
@@ -95,7 +95,7 @@ static bool start_sink(struct component *c, GError **error) {
         return false;
     c->corrects = values[CLOCKS].word == CORRECTED;
     c->shows_contents = values[CONTENTS].word == FULL;
-    c->said = (struct dt_from_command){values[ENDED].string, values[STACKS].string};
+    c->notes = (struct dt_command_notes){values[ENDED].string, values[STACKS].string};
     g_free(values);
     values = dt_params_read(c->sink->params, common, c->params, error);
     if (!values)
@@ -123,7 +123,7 @@ static bt_component_class_initialize_method_status initialize(bt_self_component_
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
     c->model = dt_model_new(sink->collector ? sink->collector : sink, c->of_sink, c->shows_contents,
-                            c->said);
+                            c->notes);
     c->clocks = dt_clocks_new();
     c->reader = dt_reader_new(&dt_model_reads, c->model, c->clocks);
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), c);

@@ -4,10 +4,10 @@
 
 #include "shared/texts.h"
 
-enum { NODE, OS_PID, KIND_WORD, DID, PIDS, FIELDS };
+enum { NODE, OS_PID, KIND_WORD, CLAUSE, PIDS, FIELDS };
 
 /* The maximum length of what a process did, in bytes. */
-enum { DID_MOST = 400 };
+enum { CLAUSE_MOST = 400 };
 
 static const char *const kind_words[DT_STACK_KINDS] = {
 #define KIND(name, word) [DT_STACK_##name] = (word),
@@ -69,7 +69,7 @@ static bool split(const char *line, const char *end, const char *fields[FIELDS +
     return true;
 }
 
-char *dt_process_did(const char *stacks, const struct dt_actor *actor, enum dt_stack_kind kind) {
+char *dt_process_clause(const char *stacks, const struct dt_actor *actor, enum dt_stack_kind kind) {
     if (!stacks || !actor || actor->is_sum || actor->kind != DT_PROCESS || !actor->node ||
         actor->ended != DT_NO_VALUE)
         return NULL;
@@ -85,12 +85,13 @@ char *dt_process_did(const char *stacks, const struct dt_actor *actor, enum dt_s
             end = line + strlen(line);
         /* A field ends before the separator ahead of the next one. */
         if (split(line, end, fields) && is_text(fields[OS_PID], fields[KIND_WORD] - 1, os_pid) &&
-            is_text(fields[KIND_WORD], fields[DID] - 1, kind_words[kind]) &&
+            is_text(fields[KIND_WORD], fields[CLAUSE] - 1, kind_words[kind]) &&
             is_node(fields[NODE], fields[OS_PID] - 1, actor->node) &&
             has_word(fields[PIDS], end, pid) &&
             is_only_one(fields[NODE], fields[OS_PID] - 1, actor)) {
-            g_autofree char *did = g_strndup(fields[DID], (size_t)(fields[PIDS] - 1 - fields[DID]));
-            return dt_cut(did, DID_MOST, "...");
+            g_autofree char *clause =
+                g_strndup(fields[CLAUSE], (size_t)(fields[PIDS] - 1 - fields[CLAUSE]));
+            return dt_cut(clause, CLAUSE_MOST, "...");
         }
         line = next;
     }

@@ -22,4 +22,4 @@ enum dt_stack_kind {
 
 /* What the process did: "waited in gen:do_call/4, called from shop_cart:add/2 (shop_cart.erl:17)".
    NULL if that is unknown. To be freed by g_free. */
-char *dt_process_did(const char *stacks, const struct dt_actor *actor, enum dt_stack_kind kind);
+char *dt_process_clause(const char *stacks, const struct dt_actor *actor, enum dt_stack_kind kind);

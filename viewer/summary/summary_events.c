@@ -579,8 +579,8 @@ static bool is_short_lived(const struct dt_actor *actor, const void *data) {
 void dt_summary_end(struct dt_summary *summary, const struct dt_model *model) {
     summary->events = dt_model_events(model);
     summary->skipped = dt_model_skipped(model);
-    summary->ended = dt_model_said(model).ended;
-    summary->stacks = dt_model_said(model).stacks;
+    summary->ended = dt_model_notes(model).ended;
+    summary->stacks = dt_model_notes(model).stacks;
     dt_pairs_sum(&summary->server_calls, is_short_lived, summary);
     dt_top_cut(&summary->processes);
     dt_top_cut(&summary->ports);

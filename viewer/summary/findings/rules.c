@@ -38,11 +38,12 @@ static bool is_left_out(enum dt_rule_number rule, const struct dt_actor *actor) 
 #define BOTH                                                                                       \
     { DT_STACK_RAN, DT_STACK_WAITS, DT_STACK_RUNS }
 
-/* The rules whose findings say it; of several kinds, the first that is known. */
+/* The rules whose findings have a clause about a stack; of several kinds, the first that is
+   known. */
 static const struct {
     enum dt_rule_number rule;
     enum dt_stack_kind kinds[DT_STACK_KINDS];
-} said_by[] = {
+} stack_kinds[] = {
     {DT_RULE_busy_process, BUSY},
     {DT_RULE_held_scheduler, BUSY},
     {DT_RULE_starved_processes, BUSY},
@@ -61,13 +62,14 @@ static const struct {
 
 static char *stack_of(const struct dt_summary *summary, enum dt_rule_number rule,
                       const struct dt_actor *actor, bool *is_at_end) {
-    for (size_t i = 0; i < G_N_ELEMENTS(said_by); i++)
-        for (unsigned k = 0; said_by[i].rule == rule && k < DT_STACK_KINDS; k++) {
-            enum dt_stack_kind kind = said_by[i].kinds[k];
-            char *did = kind < DT_STACK_KINDS ? dt_process_did(summary->stacks, actor, kind) : NULL;
-            if (did) {
+    for (size_t i = 0; i < G_N_ELEMENTS(stack_kinds); i++)
+        for (unsigned k = 0; stack_kinds[i].rule == rule && k < DT_STACK_KINDS; k++) {
+            enum dt_stack_kind kind = stack_kinds[i].kinds[k];
+            char *clause =
+                kind < DT_STACK_KINDS ? dt_process_clause(summary->stacks, actor, kind) : NULL;
+            if (clause) {
                 *is_at_end = kind != DT_STACK_RAN;
-                return did;
+                return clause;
             }
         }
     return NULL;
@@ -79,8 +81,8 @@ void dt_put_stacks(const struct dt_summary *summary, GString *text, enum dt_rule
 
     for (unsigned i = 0; i < count; i++) {
         bool is_at_end = true;
-        g_autofree char *did = stack_of(summary, rule, actors[i], &is_at_end);
-        if (!did)
+        g_autofree char *clause = stack_of(summary, rule, actors[i], &is_at_end);
+        if (!clause)
             continue;
         g_autofree char *name = are_several ? dt_actor_show_where(actors[i]) : NULL;
         const char *pid = actors[i]->process ? actors[i]->process->pid : actors[i]->pid;
@@ -88,7 +90,7 @@ void dt_put_stacks(const struct dt_summary *summary, GString *text, enum dt_rule
                                !is_first   ? ", "
                                : is_at_end ? "; at the end of the recording, "
                                            : "; near the end of the recording, ",
-                               name ? name : pid, did);
+                               name ? name : pid, clause);
         is_first = false;
     }
 }

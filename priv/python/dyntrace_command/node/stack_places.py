@@ -1,11 +1,11 @@
 """What the processes of a VM do, in one clause for each: the innermost function of its stack, and the first function
 outside of OTP's general modules, with file and line. Read from the VM's memory by a child of this command.
 
-Before the snapshot, the processes on schedulers are sampled for a while. A process that runs has the stack that it
-saved last, and its innermost function is in a register of the CPU. So a clause about it has the function that called
-what runs; without one, the function in which the process has last saved its place, as it does when another process gets
-its scheduler. Both belong to different moments, so a clause has only one of them, and only if most samples agree. A
-NIF that stays on its scheduler is known, and so is what runs on a dirty scheduler.
+Before the snapshot, the processes on schedulers are sampled for a while. In memory, a running process has the stack
+that it saved last; its innermost function is in a register of the CPU. So a clause about a running process names the
+caller on that stack or, if the stack is empty, the function in which the process gave up its scheduler last. The two
+belong to different moments, so a clause has only one of them, and only if most samples agree. A NIF that stays on its
+scheduler is known, and so is the function of a process on a dirty scheduler.
 """
 import collections
 import contextlib
@@ -62,7 +62,7 @@ class Clause(NamedTuple):
     text: str
 
 
-class Did(NamedTuple):
+class Activity(NamedTuple):
     """What a process did in a sample: a phrase, a function, and its file and line; empty if that is unknown."""
     phrase: str = ""
     function: str = ""
@@ -88,18 +88,18 @@ class StackPlaces(Snapshot):
     # Samples
 
     def sampled(self, until: float) -> List[Tuple[Clause, List[str]]]:
-        """Samples what runs on schedulers."""
+        """Samples the processes on schedulers."""
         samples = 0
-        ran: Dict[int, Counter[Did]] = {}
+        ran: Dict[int, Counter[Activity]] = {}
         while time.monotonic() < until:
             began = time.process_time()
             staying = self.staying()
             for process in self.on_schedulers():
-                did = self.at_work(process, staying.get(process.pid, ""))
+                activity = self.at_work(process, staying.get(process.pid, ""))
                 if process.pid in ran or len(ran) < SAMPLED_MOST:
                     of = ran.setdefault(process.pid, collections.Counter())
-                    if did in of or len(of) < KINDS_MOST:
-                        of[did] += 1
+                    if activity in of or len(of) < KINDS_MOST:
+                        of[activity] += 1
             samples += 1
             time.sleep(PAUSE * (time.process_time() - began))
         return [(clause, [self.structures.pid(pid)]) for pid, clause in agreed(ran, samples)]
@@ -162,22 +162,22 @@ class StackPlaces(Snapshot):
         if not process.is_consistent or process.status not in VERBS or not frames or not frames[0].name:
             return None
         kind, verb = VERBS[process.status]
-        caller = next((frame for frame in frames if is_special(frame.name)), None)
+        caller = next((frame for frame in frames if is_of_application(frame.name)), None)
         if process.status == "waiting" and caller is None and IDLE.fullmatch(frames[0].name):
             return None
         return Clause(kind, f"{verb} {place_of(frames[0], caller)}")
 
-    def at_work(self, process: Captured, call: str) -> Did:
+    def at_work(self, process: Captured, call: str) -> Activity:
         """Returns what a process does that runs, in this native function if it is known."""
-        caller = next((frame for frame in self.frames_of(process) if is_special(frame.name)), None)
+        caller = next((frame for frame in self.frames_of(process) if is_of_application(frame.name)), None)
         function = call or process.function
         if function:
-            return Did(f"ran {function}, called from ", *at(caller)) if caller else Did("ran ", function)
+            return Activity(f"ran {function}, called from ", *at(caller)) if caller else Activity("ran ", function)
         if caller:
-            return Did(CALLED, *at(caller))
+            return Activity(CALLED, *at(caller))
         saved = self.located(process.saved) if process.saved else None
         is_known = saved is not None and saved.kind == "erlang" and not begins(saved)
-        return Did("was last saved in ", *at(saved)) if is_known else Did()
+        return Activity("was last saved in ", *at(saved)) if is_known else Activity()
 
     def frames_of(self, process: Captured) -> Iterator[Location]:
         """Yields the innermost frames of a stack, without the function that it calls; a frame of unknown code has no
@@ -201,19 +201,19 @@ class StackPlaces(Snapshot):
         return self.cached[address]
 
 
-def agreed(ran: Dict[Any, "Counter[Did]"], samples: int) -> Iterator[Tuple[Any, Clause]]:
+def agreed(ran: Dict[Any, "Counter[Activity]"], samples: int) -> Iterator[Tuple[Any, Clause]]:
     """Yields clauses about the processes that ran in many samples, if most of these agree, about the line or at least
     about the function; the busiest first."""
     for process, of in sorted(ran.items(), key=lambda item: -sum(item[1].values())):
         total = sum(of.values())
-        functions: Counter[Did] = collections.Counter()
-        for did, count in of.items():
-            functions[did._replace(line="")] += count
+        functions: Counter[Activity] = collections.Counter()
+        for activity, count in of.items():
+            functions[activity._replace(line="")] += count
         if total < max(SAMPLES_LEAST, SHARE_LEAST * samples):
             continue
-        for did, count in [*of.most_common(1), *functions.most_common(1)]:
-            if did.function and 2 * count > total:
-                yield process, Clause(RAN, f"{''.join(did)} in {count} of {samples} samples")
+        for activity, count in [*of.most_common(1), *functions.most_common(1)]:
+            if activity.function and 2 * count > total:
+                yield process, Clause(RAN, f"{''.join(activity)} in {count} of {samples} samples")
                 break
 
 
@@ -228,7 +228,7 @@ def at(frame: Any) -> Tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=NAMES_MOST)
-def is_special(name: str) -> bool:
-    """Returns whether a function is of no general module of OTP or Elixir."""
+def is_of_application(name: str) -> bool:
+    """Returns whether a function is outside of the general modules of OTP and Elixir."""
     found = MODULE.fullmatch(name)
     return found is not None and not GENERAL.fullmatch((found.group(1) or found.group(2)).strip("'"))

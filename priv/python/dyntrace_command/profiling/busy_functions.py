@@ -11,7 +11,7 @@ from typing import Counter, Dict, List, Optional, Tuple
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.node.code import Code
 from dyntrace_command.node.node import Node
-from dyntrace_command.node.stack_places import Clause, Did, agreed, at, is_special
+from dyntrace_command.node.stack_places import Clause, Activity, agreed, at, is_of_application
 from dyntrace_command.profiling.sample_paths import LEFT_OUT, Frame, Located, Paths, Samples
 from dyntrace_command.recording.process_stacks import Sampler
 from dyntrace_command.tracers.bpftrace import AT_ONCE, Bpftrace, Line, Names, require_bpftrace, require_btf
@@ -64,13 +64,13 @@ class BusyFunctions(Sampler):
         self.poll()
         self.samples.learn(self.code)
         paths = Paths(self.code, Names())
-        exact: Dict[str, Counter[Did]] = {}
-        callers: Dict[str, Counter[Did]] = {}
+        exact: Dict[str, Counter[Activity]] = {}
+        callers: Dict[str, Counter[Activity]] = {}
         for sample, count in self.samples.of.items():
             path = paths.locate(sample, self.samples.stack(sample.where)) if sample.process else None
             if path and path.pid.startswith("<"):
-                for of, did in zip((exact, callers), dids(path)):
-                    of.setdefault(path.pid, collections.Counter())[did] += count
+                for of, activity in zip((exact, callers), activities(path)):
+                    of.setdefault(path.pid, collections.Counter())[activity] += count
         samples = self.seconds * HERTZ
         found = dict(agreed(callers, samples)) if samples else {}
         found.update(agreed(exact, samples) if samples else {})
@@ -82,21 +82,21 @@ class BusyFunctions(Sampler):
             self.opened.close()
 
 
-def dids(path: Located) -> Tuple[Did, Did]:
+def activities(path: Located) -> Tuple[Activity, Activity]:
     """Returns what a process did in a sample: with its innermost function, and with what called that."""
     frames = [frame for frame in path.frames[::-1] if is_function(frame)] if path.stack == "exact" else []
-    caller = next((frame for frame in frames if is_special(frame.name)), None)
+    caller = next((frame for frame in frames if is_of_application(frame.name)), None)
     if not frames:
-        return Did(), Did()
-    inner = Did("ran ", *at(frames[0]))
+        return Activity(), Activity()
+    inner = Activity("ran ", *at(frames[0]))
     if caller is None or caller == frames[0]:
-        return inner, Did() if caller is None else wide(caller)
-    return Did(f"ran {frames[0].name}, called from ", *at(caller)), wide(caller)
+        return inner, Activity() if caller is None else wide(caller)
+    return Activity(f"ran {frames[0].name}, called from ", *at(caller)), wide(caller)
 
 
-def wide(caller: Frame) -> Did:
+def wide(caller: Frame) -> Activity:
     """Returns that a process ran a function or those that it calls."""
-    return Did("was in or below ", *at(caller))
+    return Activity("was in or below ", *at(caller))
 
 
 def is_function(frame: Frame) -> bool:

@@ -1,12 +1,12 @@
 """What the processes of recorded nodes did at the end of the recording, by their stacks, for the findings.
 
-A child of this command reads each node's memory: samples of what runs, until the end, and then all processes. If the
-CPUs can be sampled, what these samples say about a process counts, because it is exact. The result is a parameter of
-the viewer and a file of the recording, a line for all processes of a node that did the same:
+A child of this command reads each node's memory: samples of the running processes until the end, and then all
+processes. CPU samples of a process are exact, so they replace the other samples. The result is a parameter of the
+viewer and a file of the recording, with a line for all processes of a node that did the same:
 
     NODE <tab> its process number, in its own namespace <tab> kind <tab> what they did <tab> PID PID ...
 
-Where stacks can't be read, there is no line, and no message: the report works without.
+A node whose stacks can't be read has no lines, and there is no message: its findings name no functions.
 """
 import contextlib
 import os
@@ -81,6 +81,10 @@ class ProcessStacks:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the children and the samplers."""
         self.stop_reading()
         for sampler in (self.samplers or {}).values():
             sampler.close()
@@ -130,7 +134,7 @@ class ProcessStacks:
                 check_same(reading.node.process, reading.identity)
                 clauses = [*self.exact(reading.node), *(answer.value["clauses"] if answer else [])]
                 lines += bounded(lines_of(reading, clauses), LINES_MOST // len(self.nodes))
-        self.__exit__()
+        self.close()
         return "\n".join(lines)
 
     def exact(self, node: Node) -> List[Tuple[str, str, List[str]]]:
