@@ -671,13 +671,16 @@ asked(Count, Request) ->
     [End] = lists:usort(Ends),
     {length(Ends), End}.
 
-%% Writes a page named by node and time, and leaves no other file in the folder.
+%% Writes a page named by node and time while it counts the events, and leaves no other file in the folder.
 default_report(Config) ->
     {0, Output} = test_command:run("env -C '" ++ ?config(folder, Config) ++ "'",
                                    ["report", ?config(os_pid, Config), "--seconds", "1"]),
     [Page] = filelib:wildcard("*", ?config(folder, Config)),
     ?assertMatch({match, _}, re:run(Page, ["^", ?config(os_pid, Config), "-\\d{8}-\\d{6}\\.html$"])),
-    ?assertMatch({match, _}, re:run(Output, Page)).
+    {match, [Events]} = re:run(Output, "recorded: (\\d+) events.*\nFindings.*\n(?: .*\n)*.*/\\Q" ++ Page ++ "\\E\n$",
+                               [{capture, all_but_first, binary}]),
+    {ok, Html} = file:read_file(filename:join(?config(folder, Config), Page)),
+    ?assertNotEqual(nomatch, binary:match(Html, <<"\"recording\":{\"events\":", Events/binary, ",">>)).
 
 %% -- dyntrace top --------------------------------------------------------------------------------
 

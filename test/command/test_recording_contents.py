@@ -45,7 +45,8 @@ class Findings(unittest.TestCase):
         finding = {"severity": "high", "rule": "crashes", "next": "see the table", "text": "<0.1.0> crashed: badarg"}
         found = [{**finding, "text": 11 * "atom_no_9," + "atom,last"}, finding,
                  {**finding, "severity": "medium", "text": 10 * "nine-char " + "and \x1b[2J the end"},
-                 {**finding, "severity": "low", "rule": "other", "text": 200 * "x"}]
+                 {**finding, "severity": "low", "rule": "other", "text": 200 * "x"},
+                 {**finding, "severity": "low", "text": "x" + 11 * "atom_no_9,"}]
         self.assertEqual(["Findings",
                           "  high    " + 11 * "atom_no_9,",
                           "          atom,last",
@@ -55,4 +56,6 @@ class Findings(unittest.TestCase):
                           "          \\x1b[2J the end",
                           "  low     " + 110 * "x",
                           "          " + 90 * "x",
-                          "          next: see the table"], findings_text(found).split("\n"))
+                          "          next: see the table",
+                          "  low     x" + 10 * "atom_no_9,",
+                          "          atom_no_9,"], findings_text(found).split("\n"))

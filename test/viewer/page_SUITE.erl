@@ -12,9 +12,9 @@ suite() ->
     [{timetrap, {minutes, 4}}].
 
 all() ->
-    [template, empty, numbers, nodes, limits, fair, bars, folds, folds_ports, unfolds, unfolds_few, counters,
-     few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, profile, hostile, smooth,
-     themes].
+    [template, empty, numbers, prints_report, nodes, limits, fair, bars, folds, folds_ports, unfolds, unfolds_few,
+     counters, few_messages, hostile_recording, other_events, params, tables, timeline, sequence, flame, profile,
+     hostile, smooth, themes].
 
 init_per_suite(Config) ->
     test_page:with_browser(test_require:tool(test_page:missing(), Config)).
@@ -92,6 +92,18 @@ numbers(Config) ->
     ?assert(maps:get(<<"colours">>, Page) > 50),
     #{<<"range">> := #{<<"begin">> := 0, <<"end">> := End}} = Page,
     ?assert(End > 400 * ?MS).
+
+%% The sink prints the report in the same pass, unless the page itself goes to standard output.
+prints_report(Config) ->
+    Trace = test_viewer:make(story(""), Config),
+    File = filename:join(?config(priv_dir, Config), "with-report.html"),
+    {0, Report} = test_viewer:view(report, [{path, "-"}, {format, "json"}], [Trace]),
+    ?assertEqual({0, Report}, test_viewer:view(html, [{path, File}, {report, true}], [Trace])),
+    {ok, Page} = file:read_file(File),
+    {ok, Alone} = file:read_file(test_page:make(Trace, [], Config)),
+    ?assertEqual(Alone, Page),
+    {1, Error} = test_viewer:view(html, [{path, "-"}, {report, true}], [Trace]),
+    ?assertMatch({match, _}, re:run(Error, "report=yes needs the path of a file")).
 
 %% Columns, given by title, equal the report's fields, in any order of rows.
 same_rows(Key, Names, Report, Tables) ->

@@ -16,7 +16,7 @@
 #include "summary/findings.h"
 #include "summary/summary_json.h"
 
-enum { PATH, TITLE, PROCESSES, INTERVALS, MESSAGES };
+enum { PATH, TITLE, PROCESSES, INTERVALS, MESSAGES, REPORT };
 
 static const struct dt_param params[] = {
     [PATH] = DT_PARAM_PATH(NULL),
@@ -26,6 +26,9 @@ static const struct dt_param params[] = {
     [INTERVALS] = DT_PARAM_INTEGER("intervals", "50000",
                                    "intervals of the timeline; more are merged", 100, 10000000),
     [MESSAGES] = DT_PARAM_INTEGER("messages", "20000", "messages of the timeline", 0, 1000000),
+    [REPORT] = DT_PARAM_BOOL("report", "no",
+                             "also print the report as JSON on standard output, without another "
+                             "pass through the recording"),
     {0},
 };
 
@@ -41,6 +44,7 @@ static const struct dt_sink *const collects[COLLECTORS] = {
 
 struct page {
     struct dt_file *file;
+    struct dt_file *report; /* NULL if it is not printed */
     char *template;
     char *title;
     void *of[COLLECTORS];
@@ -96,6 +100,7 @@ static void free_sink(void *data) {
     if (!page)
         return;
     dt_file_discard(page->file);
+    dt_file_discard(page->report);
     dt_page_timeline_free(page->of[TIMELINE]);
     dt_summary_free(page->of[SUMMARY]);
     dt_stacks_free(page->of[STACKS]);
@@ -103,6 +108,14 @@ static void free_sink(void *data) {
     g_free(page->template);
     g_free(page->title);
     g_free(page);
+}
+
+static struct dt_file *open_report(const char *page, GError **error) {
+    if (strcmp(page, "-") != 0)
+        return dt_file_open("-", error);
+    g_set_error_literal(error, DT_ERROR, 0,
+                        "report=yes needs the path of a file: standard output is for the report");
+    return NULL;
 }
 
 static void *start(const union dt_value *values, GError **error) {
@@ -115,6 +128,11 @@ static void *start(const union dt_value *values, GError **error) {
     page->file = dt_file_open(values[PATH].string, error);
     if (!page->file)
         goto failed;
+    if (values[REPORT].is) {
+        page->report = open_report(values[PATH].string, error);
+        if (!page->report)
+            goto failed;
+    }
     page->title = g_strdup(values[TITLE].string);
     summary = dt_summary_new();
     page->of[SUMMARY] = summary;
@@ -137,7 +155,9 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct page *page = data;
     struct dt_page_timeline *timeline = page->of[TIMELINE];
     struct dt_summary *summary = page->of[SUMMARY];
-    GString *json = g_string_new(NULL);
+    g_autoptr(GString) json = g_string_new(NULL);
+    g_autoptr(GString) report = NULL;
+    gsize begin;
 
     if (timeline->begin > timeline->end)
         dt_nothing(DT_NOTHING_RECORDED);
@@ -146,7 +166,10 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     dt_json_open(json, NULL, '{');
     dt_json_text(json, "title", page->title);
     dt_json_name(json, "report");
+    begin = json->len;
     dt_summary_json(summary, json);
+    report = g_string_new_len(json->str + begin, (gssize)(json->len - begin));
+    g_string_append_c(report, '\n');
     dt_json_name(json, "flame");
     dt_stacks_json(page->of[STACKS], json);
     dt_json_name(json, "timeline");
@@ -155,8 +178,8 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     dt_page_counters_json(page->of[COUNTERS], &summary->actors.nodes, timeline->begin, json);
     dt_json_close(json, '}');
     fill_template(page->template, json, page->file);
-    g_string_free(json, true);
-    return dt_file_close(g_steal_pointer(&page->file), error);
+    return dt_file_close(g_steal_pointer(&page->file), error) &&
+           (!page->report || dt_file_finish(&page->report, report, error));
 }
 
 static const GError *failed(void *data) {

@@ -39,19 +39,21 @@ def report(options: argparse.Namespace) -> None:
         is_alone = len(chosen) == 1 and chosen[0].status.is_alone() is True
         if is_alone and not options.events:
             say("single node: message deliveries are inferred (use --events all to record them)")
-        wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions)
+        params = {"contents": options.contents}
+        if output.endswith(".html"):
+            params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+        wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions,
+                        page={**params, "path": output} if "title" in params else None)
         recorded = record_nodes(chosen, wanted, options.seconds, stacks=ProcessStacks(chosen, sampler))
         summary = recorded.summary()
         say(summary)
         if output != "-" and not output.endswith(".txt") and recorded.findings:
             print(recorded.findings, flush=True)
-        params = {"contents": options.contents, **recorded.params}
-        if output.endswith(".html"):
-            params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        with mirrored([folder], follows=False) as mirror:
-            for text in [*mirror.remarks, *draw(mirror, output, params)]:
-                if text not in summary:
-                    say(text)
+        if not recorded.has_page:
+            with mirrored([folder], follows=False) as mirror:
+                for text in [*mirror.remarks, *draw(mirror, output, {**params, **recorded.params})]:
+                    if text not in summary:
+                        say(text)
         if output != "-":
             print(output)
 

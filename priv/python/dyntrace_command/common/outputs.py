@@ -76,7 +76,7 @@ PARAMS = [
     *(Param("--contents", component, "contents", "", CONTENTS, ("shape", "full"))
       for component in sorted({sink.component for sink in SINKS.values()})),
 ]
-SET_BY_COMMAND = {"path", "format", "clocks", "ended", "stacks"}
+SET_BY_COMMAND = {"path", "format", "report", "clocks", "ended", "stacks"}
 
 
 def sink_of(output: Optional[str]) -> Tuple[str, Sink]:

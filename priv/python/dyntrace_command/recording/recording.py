@@ -51,13 +51,14 @@ EMPTY_BITS = 128 * 8
 class Recorded(NamedTuple):
     """The numbers of a recording, None if unknown: events, lost events as a text, bytes. `remarks` are messages about
     it. `findings` is a text, empty if the recording could not be read in time. `params`: what the viewer has to know in
-    addition to the recording."""
+    addition to the recording. `has_page`: whether the page is written."""
     events: Optional[int]
     lost: str
     bytes: Optional[int]
     remarks: List[str]
     findings: str = ""
     params: Dict[str, str] = {}
+    has_page: bool = False
 
     def summary(self) -> str:
         """Returns the remarks, then the numbers as a line."""
@@ -209,6 +210,8 @@ class Watch:
         if folder is None:
             return Recorded(None, lost_text(lost), None, withheld)
         found, events, remarks, may_have = None, None, [], has_events(folder)
+        # After a first Ctrl-C, the next one ends this command at once, so the page is written later.
+        page = None if self.interrupted.happened.is_set() else self.session.wanted.page
         total = folder_size(folder)
         if not self.quiet and total > SAID_FROM:
             say(f"reading {size(total)}")
@@ -216,7 +219,7 @@ class Watch:
             with mirrored([folder], follows=False) as mirror:
                 remarks = mirror.remarks
                 # Events that were in memory have no index.
-                found = examine(mirror, self.is_late, params) if may_have else None
+                found = examine(mirror, self.is_late, params, page) if may_have else None
                 events = found.events if found else count_events(mirror, self.is_late)
         except Failure as failure:
             if failure.key not in ("empty_folder", "no_recording"):
@@ -229,7 +232,7 @@ class Watch:
             save(folder, stacks)
         return Recorded(events, found.lost_text() if found else lost_text(lost), total,
                         remarks + (found.said if found else []) + withheld, found.findings if found else "",
-                        params)
+                        params, bool(found and page))
 
     def check_started(self, folder: str) -> None:
         """Ends a recording without events, unless dyntrace waits for a scheduler of the node."""

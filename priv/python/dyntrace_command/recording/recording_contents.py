@@ -3,6 +3,7 @@ format: its events, the lost events, the findings, and the plugin's messages."""
 import json
 import re
 import shutil
+import signal
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from dyntrace_command.common.outputs import SINKS, arguments_of
@@ -42,14 +43,17 @@ def lost_text(lost: Optional[int], is_unknown: bool = False) -> str:
     return str(lost)
 
 
-def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None,
-            params: Optional[Dict[str, str]] = None) -> Optional[Examined]:
-    """Returns the counts of the recordings; None without babeltrace2 or its plugin, or if they can't be read in
-    time."""
+def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None, params: Optional[Dict[str, str]] = None,
+            page: Optional[Dict[str, str]] = None) -> Optional[Examined]:
+    """Returns the counts of the recordings; None without babeltrace2 or its plugin, or if they can't be read in time.
+    With the parameters of a page, writes the page in the same pass."""
     if shutil.which("babeltrace2") is None:
         return None
-    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(),
-                        *arguments_of(SINKS[".json"], {"path": "-", **(params or {})})]),
+    output = arguments_of(SINKS[".html"], {**page, "report": "yes", **(params or {})}) if page else \
+        arguments_of(SINKS[".json"], {"path": "-", **(params or {})})
+    # At this signal, the plugin leaves no partial page.
+    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(), *output],
+                       ends_at=signal.SIGINT),
                EXAMINED_S, errors=READ, give_up=give_up)
     if done.status != 0:
         return None
@@ -84,7 +88,7 @@ def wrapped(prefix: str, text: str) -> str:
     lines indented by the prefix's length."""
     lines, indent, rest, room = [], "", prefix + clean(text), COLUMNS
     while len(rest) > room:
-        gaps = [gap.start() for gap in re.finditer(r" |(?<=,)", rest[:room + 1])]
+        gaps = [gap.start() for gap in re.finditer(r" |(?<=,)(?!$)", rest[:room + 1])]
         end = gaps[-1] if gaps and gaps[-1] > room // 2 else room
         lines.append(indent + rest[:end])
         indent, rest, room = " " * len(prefix), rest[end:], COLUMNS - len(prefix)

@@ -36,7 +36,8 @@ TRACED_S = 5
 class Wanted(NamedTuple):
     """What to record: the folder on this host or the URL of the relay; the groups of events (by default those of
     `of_groups`); whether to keep only the latest events, in memory; the functions whose calls are recorded (by default
-    all); the causes, whose events are added; and whether processes are traced only on demand (Session.trace)."""
+    all); the causes, whose events are added; whether processes are traced only on demand (Session.trace); and the
+    parameters of the page that is written of the recording (by default none)."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
@@ -44,6 +45,7 @@ class Wanted(NamedTuple):
     functions: Sequence[Function] = ()
     causes: Sequence[Cause] = ()
     traces_on_demand: bool = False
+    page: Optional[Dict[str, str]] = None
 
 
 class Session:
