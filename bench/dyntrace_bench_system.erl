@@ -7,6 +7,8 @@
 
 -define(ROUNDS, 10).
 -define(MESSAGES, 2000).
+%% For a report: with the pauses of tracing, which take seconds.
+-define(REPORTED, 20000).
 
 -spec system(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
@@ -29,11 +31,10 @@ not_measured(Missing) ->
 
 about() ->
     io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
-                  "consumes. ~s messages, ~b times, alternating with the other rows. CPU time is that of the server's "
-                  "process. As many messages before them are not counted, "
-                  "because the node then dumps its names for a command that has just started, which takes some 50 ms "
-                  "of CPU time.",
-                  [count(?MESSAGES), ?ROUNDS]).
+                  "consumes. ~s messages (for a report with its pauses ~s), ~b times, alternating with the other rows. "
+                  "CPU time is that of the server's process. ~s messages before them are not counted, because the node "
+                  "then dumps its names for a command that has just started, which takes some 50 ms of CPU time.",
+                  [count(?MESSAGES), count(?REPORTED), ?ROUNDS, count(?MESSAGES)]).
 
 %% {Row, Title, the command that observes it}
 states() ->
@@ -46,6 +47,7 @@ states() ->
      {exact, "watched by `dyntrace top --exact`", ["top", "--exact" | Long]},
      {profile, "sampled by `dyntrace profile`", ["profile" | Long]},
      {report, "recorded by `dyntrace report`", ["report", "-o", "-" | Long]},
+     {full_report, "the same with `--full`", ["report", "--full", "-o", "-" | Long]},
      {record, "recorded by `dyntrace record`", ["record", "-o"]},
      {recorder, "recorded in memory by `dyntrace record --snapshot --when crash`",
       ["record", "--snapshot", "--when", "crash", "-o"]},
@@ -87,16 +89,20 @@ command([Name | Args], OsPid, _) -> [Name, OsPid | Args].
 
 published(Row, System) ->
     OsPid = packaged:os_pid(System),
-    _ = publish(System),
+    Messages = messages(Row),
+    _ = publish(?MESSAGES, System),
     Before = cpu_us(OsPid),
-    Took = publish(System),
-    [{{Row, cpu}, (cpu_us(OsPid) - Before) / ?MESSAGES}, {{Row, rate}, ?MESSAGES * 1.0e6 / Took}].
+    Took = publish(Messages, System),
+    [{{Row, cpu}, (cpu_us(OsPid) - Before) / Messages}, {{Row, rate}, Messages * 1.0e6 / Took}].
+
+messages(report) -> ?REPORTED;
+messages(_) -> ?MESSAGES.
 
 %% The duration in microseconds.
-publish(System) ->
-    Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", ?MESSAGES])]),
+publish(Messages, System) ->
+    Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", Messages])]),
     Began = erlang:monotonic_time(microsecond),
-    #{"published" := ?MESSAGES, "delivered" := ?MESSAGES} = client:finish(Client),
+    #{"published" := Messages, "delivered" := Messages} = client:finish(Client),
     erlang:monotonic_time(microsecond) - Began.
 
 %% The sum of its threads: their times are in ns, that of the process is in ticks of 10 ms.

@@ -73,6 +73,10 @@ static DT_NIF(set_budget) {
     return atom_ok;
 }
 
+static DT_NIF(budget_left) {
+    return enif_make_int64(env, dt_gate_left());
+}
+
 static DT_NIF(skipped) {
     return enif_make_uint64(env, dt_gate_skipped());
 }
@@ -150,6 +154,7 @@ static ErlNifFunc functions[] = {
     {"show_nif", 1, show, 0},
     {"allow", 1, allow, 0},
     {"set_budget", 1, set_budget, 0},
+    {"budget_left", 0, budget_left, 0},
     {"skipped", 0, skipped, 0},
     {"claim", 0, claim, 0},
     {"set_active", 1, set_active, 0},

@@ -40,6 +40,10 @@ void dt_gate_set_budget(int64_t events) {
     atomic_store_explicit(&left, events, memory_order_relaxed);
 }
 
+int64_t dt_gate_left(void) {
+    return atomic_load_explicit(&left, memory_order_relaxed);
+}
+
 /* Without a budget, schedulers do not write to a shared counter. An event that is fired while the
    budget is lifted is still taken from it. */
 static bool is_infinite(void) {

@@ -48,6 +48,9 @@ bool dt_gate_is_open(ErlNifEnv *env);
 /* Sets how many more events may be fired; DT_BUDGET_INFINITE: any number. */
 void dt_gate_set_budget(int64_t events);
 
+/* How many events of the budget are left; negative when overdrawn. */
+int64_t dt_gate_left(void);
+
 /* For an `enabled` callback: whether the budget has an event left. If not, the event counts as
    skipped, and the VM must not make it. */
 bool dt_gate_may_make(void);

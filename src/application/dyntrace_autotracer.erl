@@ -178,7 +178,8 @@ polled(State) ->
     %% Before the tracing, because the first events depend on the results of sources.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
     {Tracing, NotTraced} =
-        dyntrace_tracing:update(Claimed#state.tracing, Required,
+        dyntrace_tracing:update(Claimed#state.tracing,
+                                dyntrace_cost_limit:limited(Required, dyntrace_sources:is_paused(Sources)),
                                 Config#{functions := dyntrace_call_budget:functions(CallBudget, Traced)}),
     ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
@@ -237,9 +238,10 @@ logged_withheld(Now, Before) ->
 
 published(State = #state{config = #{functions := Functions}, budget = Budget, call_budget = CallBudget,
                          tracing = Tracing, sources = Sources, withheld = Withheld}) ->
-    Pauses = dyntrace_budget:info(Budget),
+    Pauses = #{paused := IsPaused} = dyntrace_budget:info(Budget),
     Following = maps:merge(dyntrace_tracing:in_place(Tracing),
-                           Pauses#{functions => dyntrace_trace_pattern:configured(Functions),
+                           Pauses#{paused := IsPaused orelse dyntrace_sources:is_paused(Sources),
+                                   functions => dyntrace_trace_pattern:configured(Functions),
                                    untraced => dyntrace_tracing:untraced(Tracing),
                                    sources => dyntrace_sources:on(Sources),
                                    withheld => lists:foldl(fun maps:merge/2, Withheld,

@@ -48,8 +48,8 @@
 %% NIFs that only the application calls. They are exported to keep the compiler from optimizing calls according to the
 %% results of their Erlang stubs.
 -define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
-                   allow/1, set_budget/1, skipped/0, claim/0, set_active/1, hold/1, report/2, set_builtins/2,
-                   set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
+                   allow/1, set_budget/1, budget_left/0, skipped/0, claim/0, set_active/1, hold/1, report/2,
+                   set_builtins/2, set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
                    open_files/0, kernel_file/1,
                    set_port/3, take_unknown_ports/0, count_ports/0,
                    wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
@@ -131,8 +131,8 @@
 %% the application is the system tracer. `senders': whether received messages come with their senders. `sources': the
 %% active sources. `untraced': the approximate number of processes that are not traced because they have another tracer.
 %% `withheld': trace flags, match specifications (`send', `receive'), sources and probes that are required but not set,
-%% with the reason. `paused', `pauses', `skipped': whether the budget pauses tracing now, how often it has done so, and
-%% how many trace events were skipped before a pause began.
+%% with the reason. `paused', `pauses', `skipped': whether tracing pauses now, because of the budget or of the probe
+%% `cost_limit'; how often the budget has paused it, and how many trace events were skipped before these pauses began.
 
 %%% -- The facade ----------------------------------------------------------------------
 
@@ -518,6 +518,9 @@ allow(_) -> without_library(ok).
 %% @private Sets how many more trace events may be fired for the application.
 -spec set_budget(non_neg_integer() | infinity) -> ok.
 set_budget(_) -> without_library(ok).
+%% @private How many trace events are left of the budget that was set last.
+-spec budget_left() -> integer().
+budget_left() -> without_library(0).
 %% @private How many trace events the budget has skipped after the library was loaded.
 -spec skipped() -> non_neg_integer().
 skipped() -> without_library(0).

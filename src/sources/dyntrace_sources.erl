@@ -1,7 +1,7 @@
 %% @private The sources of the autotracer: switches them on and off as the enabled probes require.
 -module(dyntrace_sources).
 
--export([new/0, update/4, message/2, stop/1, on/1, withheld/1]).
+-export([new/0, update/4, message/2, stop/1, on/1, withheld/1, is_paused/1]).
 
 -export_type([sources/0]).
 
@@ -18,6 +18,7 @@
 modules() ->
     #{allocators => {dyntrace_sampler, dyntrace_allocators},
       builtins => dyntrace_builtins,
+      cost_limit => dyntrace_cost_limit,
       counters => {dyntrace_sampler, dyntrace_counters},
       drivers => dyntrace_drivers,
       identities => dyntrace_identities,
@@ -101,6 +102,11 @@ log_failure({Class, Reason}, _, Name, Stack) ->
 
 state(Result) ->
     element(tuple_size(Result), Result).
+
+%% Whether the source `cost_limit' pauses tracing.
+-spec is_paused(sources()) -> boolean().
+is_paused(#sources{results = #{cost_limit := Result}}) -> dyntrace_cost_limit:is_paused(state(Result));
+is_paused(_) -> false.
 
 %% Switches all sources off.
 -spec stop(sources()) -> sources().

@@ -38,9 +38,11 @@ poll(_, Last) ->
         false -> {on, Last}
     end.
 
-has_flags(#{paused := true}) -> true;
-has_flags(#{processes := Flags}) -> Flags =/= [];
-has_flags(off) -> true.
+%% Why no process is traced, other than because of what is withheld.
+not_traced(#{withheld := #{all_events := _}}) -> [];
+not_traced(#{paused := true}) -> ["tracing pauses to limit its cost"];
+not_traced(#{processes := []}) -> ["no consumer requests them"];
+not_traced(_) -> [].
 
 %% A pause is reported before it ends.
 is_paused(#{paused := Paused}) -> Paused;
@@ -68,7 +70,7 @@ is_node_stopping() ->
 
 %% As published by the worker after its last poll.
 report(Following) ->
-    _ = [ok = dyntrace:report(withheld, {all_events, "no consumer requests them"}) || not has_flags(Following)],
+    _ = [ok = dyntrace:report(withheld, {all_events, Why}) || Why <- not_traced(Following)],
     lists:foreach(fun({What, Why}) -> is_usual(What) orelse (ok = dyntrace:report(withheld, {What, Why})) end,
                   listed(Following)).
 

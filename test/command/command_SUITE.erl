@@ -599,7 +599,7 @@ report_alone(Config) ->
     Command = test_command:start(["report", ?config(os_pid, Config), "--seconds", "100", "-o", File]),
     ok = test_command:await("  lost 0 events", Command),
     until_traced(Config),
-    ?assertEqual([message_send], messages_of(fun(Fun) -> call(Config, Fun) end)),
+    ?assertEqual([cost_limit, message_send], messages_of(fun(Fun) -> call(Config, Fun) end)),
     Answered = call(Config, fun() -> asked(20, answer) end),
     ByTimer = call(Config, fun() -> asked(10, timer) end),
     Late = call(Config, fun() -> asked(10, late) end),
@@ -625,7 +625,8 @@ report_connected(_) ->
               ok = test_wait:until("the node says that it is alone", true, fun() -> is_alone(Node) end),
               true = test_node:call(Node, fun() -> net_kernel:connect_node('shell@127.0.0.1') end),
               ok = test_wait:until("the node says that it is not alone", false, fun() -> is_alone(Node) end),
-              ?assertEqual([message_delivery, message_send], reported(Node)),
+              ?assertEqual([cost_limit, message_delivery, message_send], reported(Node, [])),
+              ?assertEqual([message_delivery, message_send], reported(Node, ["--full"])),
               %% Now the application does not watch connections.
               ok = test_node:call(Node, fun dyntrace:unfollow/0),
               ok = test_wait:until("the node says nothing of that", null, fun() -> is_alone(Node) end),
@@ -636,9 +637,9 @@ is_alone(Node) ->
     #{<<"alone">> := IsAlone} = test_command:listed(test_node:os_pid(Node)),
     IsAlone.
 
-%% The message probes that a report of the node enables.
-reported(Node) ->
-    Command = test_command:start(["report", test_node:os_pid(Node), "--seconds", "100", "-o", "-"]),
+%% Those of the message probes and `cost_limit' that a report of the node enables.
+reported(Node, Options) ->
+    Command = test_command:start(["report", test_node:os_pid(Node), "--seconds", "100", "-o", "-" | Options]),
     ok = test_command:await("  lost 0 events", Command),
     Probes = messages_of(fun(Fun) -> test_node:call(Node, Fun) end),
     _ = test_command:interrupted(Command),
@@ -646,7 +647,7 @@ reported(Node) ->
 
 messages_of(Call) ->
     lists:sort(Call(fun() -> [Probe || #{name := Probe} <- dyntrace:listeners(),
-                                       lists:member(Probe, [message_send, message_delivery])] end)).
+                                       lists:member(Probe, [message_send, message_delivery, cost_limit])] end)).
 
 %% Sequential calls by one process: how many there were, and how they ended.
 asked(Count, Request) ->

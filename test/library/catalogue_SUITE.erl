@@ -154,7 +154,7 @@ arguments(_) ->
         {table_sample, [pid, table, name, memory, objects]}, {port_sample, [port, pid, queue, sent]},
         {socket_sample, [pid, sockets, name]},
         {process_wait, [pid, kind, target, callers]},
-        {log, [pid, level, text]}, {crash_report, [pid, text]},
+        {log, [pid, level, text]}, {crash_report, [pid, text]}, {cost_limit, [events, traced, pause]},
         {user_mark, [pid, name, value, text]}, {user_span_start, [pid, name, id]},
         {user_span_stop, [pid, name, id, duration, outcome]},
         {user_trace_s1, [message]}, {user_trace_i4s4, Annotation}, {user_trace_n, Annotation ++ [label]},

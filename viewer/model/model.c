@@ -142,6 +142,7 @@ static const struct handling {
     [DT_user_span_start] = {dt_spans_event, OTHERS},
     [DT_user_span_stop] = {dt_spans_event, OTHERS},
     [DT_withheld] = {withheld, OTHERS},
+    [DT_cost_limit] = {ignore, OTHERS},
     [DT_vm_counter] = {dt_instants_counter, OTHERS},
     [DT_table_sample] = {dt_instants_table, OTHERS},
     [DT_port_sample] = {dt_instants_port, OTHERS},

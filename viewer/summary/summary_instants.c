@@ -104,7 +104,8 @@ static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) 
     const struct dt_withheld *e = &i->event->fields.withheld;
 
     /* It is repeated every second, and the model adds up the time (dyntrace_withheld.erl). */
-    if (strcmp(e->why, "no consumer requests them") == 0)
+    if (strcmp(e->why, "no consumer requests them") == 0 ||
+        strcmp(e->why, "tracing pauses to limit its cost") == 0)
         return;
     dt_list_add(&summary->withheld,
                 (struct dt_listed){.node = dt_seen_node(&summary->actors.nodes, i->node),

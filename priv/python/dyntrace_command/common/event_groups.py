@@ -4,6 +4,7 @@ from typing import Dict, List
 GROUPS: Dict[str, List[str]] = {
     "names": ["process_identity", "port_identity", "node_identity", "dump_start", "dump_end", "withheld"],
     "sampled_names": ["process_named"],
+    "limits": ["cost_limit"],
     "lives": ["process_spawn", "process_link", "process_exit", "process_register"],
     "scheduling": ["process_scheduled"],
     "port_scheduling": ["port_scheduled"],

@@ -10,11 +10,15 @@ PROVIDER = "org_erlang_dyntrace"
 # These are always recorded: output without names is useless, and so is output that hides what is missing.
 NAMES, LIVES = GROUPS["names"], GROUPS["lives"]
 
+# While these are recorded, the node limits what tracing costs it.
+LIMITS = GROUPS["limits"]
+
 # The events of names that require trace flags, and those for sampled processes, which do not.
 TRACED_NAMES, SAMPLED_NAMES = ["process_identity", "port_identity"], GROUPS["sampled_names"]
 
 # The groups to choose from.
-EVENT_GROUPS = {group: events for group, events in GROUPS.items() if group not in ("names", "sampled_names", "lives")}
+EVENT_GROUPS = {group: events for group, events in GROUPS.items()
+                if group not in ("names", "sampled_names", "limits", "lives")}
 
 ALL = "all"
 

@@ -5,8 +5,8 @@ import shutil
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from dyntrace_command.common.events import (EVENT_GROUPS, LIVES, NAMES, PROVIDER, SAMPLED_NAMES, TRACED_NAMES, UNTRACED,
-                                            full_name, matching, of_groups)
+from dyntrace_command.common.events import (EVENT_GROUPS, LIMITS, LIVES, NAMES, PROVIDER, SAMPLED_NAMES, TRACED_NAMES,
+                                            UNTRACED, full_name, matching, of_groups)
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.functions import Function, event_filter
 from dyntrace_command.common.terminal import say, size
@@ -36,8 +36,9 @@ TRACED_S = 5
 class Wanted(NamedTuple):
     """What to record: the folder on this host or the URL of the relay; the groups of events (by default those of
     `of_groups`); whether to keep only the latest events, in memory; the functions whose calls are recorded (by default
-    all); the causes, whose events are added; whether processes are traced only on demand (Session.trace); and the
-    parameters of the page that is written of the recording (by default none)."""
+    all); the causes, whose events are added; whether processes are traced only on demand (Session.trace); whether the
+    node limits what tracing costs it; and the parameters of the page that is written of the recording (by default
+    none)."""
     folder: Optional[str] = None
     url: Optional[str] = None
     groups: Sequence[str] = ()
@@ -45,6 +46,7 @@ class Wanted(NamedTuple):
     functions: Sequence[Function] = ()
     causes: Sequence[Cause] = ()
     traces_on_demand: bool = False
+    limits_cost: bool = False
     page: Optional[Dict[str, str]] = None
 
 
@@ -134,6 +136,9 @@ class Session:
         self.add_causes(events, NAMES + LIVES)
         if self.wanted.functions:
             events = [name for name in events if name not in EVENT_GROUPS["calls"]]
+        if self.wanted.limits_cost:
+            # Processes that are spawned during a pause have no process_identity.
+            events += LIMITS + SAMPLED_NAMES
         if self.wanted.snapshot:
             # Names have separate buffers, because the events of a busy node would soon overwrite them.
             return {"events": with_provider(LIVES + events), "names": with_provider(NAMES)}

@@ -1,0 +1,88 @@
+%% The probe cost_limit: while it is enabled, tracing pauses when it has cost too much.
+-module(cost_limit_SUITE).
+
+-include("../support/suite.hrl").
+
+-import(test_autotracer, [start/2, attach/2, detach/2, following/1, call/2, until_flags/3, until_following/3,
+                          traced/2]).
+
+suite() ->
+    [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
+
+all() ->
+    [lengths, pauses, beside_consumers, with_a_budget].
+
+%% After a second in which the node has used half a second of CPU time without tracing, and with 100 processes: 8 % of
+%% that is 40 ms per second. 100,000 events cost 60 ms, and flags of 100 processes 0.4 ms.
+lengths(_) ->
+    Pause = fun(Events, Processes, CpuMs) -> dyntrace_cost_limit:pause(Events, Processes, 1000, CpuMs) end,
+    ?assertEqual(510, Pause(100000, 100, 560)),
+    %% The node does nothing else: 2 % of a CPU is 20 ms per second.
+    ?assertEqual(2020, Pause(100000, 100, 60)),
+    %% 33,333 events cost as much, whatever the number of processes is.
+    ?assertEqual(0, Pause(33333, 100000, 20)),
+    ?assertEqual(0, Pause(0, 100, 0)),
+    %% Too short to be worth it; as long as allowed.
+    ?assertEqual(0, Pause(90000, 100, 554)),
+    ?assertEqual(15000, Pause(100000, 200000, 560)).
+
+%% Pauses have no trace events, and the other sources go on. The events are those that LTTng has recorded.
+pauses(Config) ->
+    _ = test_require:tool(test_lttng:missing(), Config),
+    lttng_SUITE:with_daemon(
+      fun(Daemon) ->
+              start([{interval, 20}, {sample_interval, 100}], Config),
+              Flood = call(Config, fun() -> spawn(fun() -> test_autotracer:flood(spawn(fun test_autotracer:sink/0)) end)
+                                   end),
+              Session = lttng_SUITE:start(Daemon, [message_send, withheld, vm_counter, cost_limit], Config),
+              until_flags(Flood, [send], Config),
+              until_following(paused, true, Config),
+              ?assertEqual([], traced(Flood, Config)),
+              until_flags(Flood, [send], Config),
+              until_following(paused, true, Config),
+              ?assertEqual(0, maps:get(pauses, following(Config))),
+              true = call(Config, fun() -> exit(Flood, kill) end),
+              [{Limit, Traced}, {_, AfterPause} | _] = parts(test_lttng:stop(Session)),
+              #{events := Events, traced := TracedNs, pause := PauseNs} = Limit,
+              ?assert(PauseNs >= 500000000, Limit),
+              %% The pause of a node that does nothing else is the longest one.
+              Longest = 1000000 * dyntrace_cost_limit:pause(Events, 2 * processes(Config), TracedNs div 1000000, 0),
+              ?assert(PauseNs =< Longest, {Limit, Longest}),
+              %% The flood goes on until its flags are cleared.
+              Sends = length([send || {message_send, _} <- Traced]),
+              ?assert(abs(Sends - Events) < Events div 20, {Sends, Limit}),
+              {Until, Paused} = lists:splitwith(fun({Name, _}) -> Name =/= withheld end, AfterPause),
+              ?assert(length(Until) < Events div 20, {length(Until), Limit}),
+              {Withheld, _} = lists:splitwith(fun({Name, _}) -> Name =/= message_send end, Paused),
+              ?assertEqual([<<"tracing pauses to limit its cost">>],
+                           lists:usort([Why || {withheld, #{why := Why}} <- Withheld])),
+              ?assert(lists:keymember(vm_counter, 1, Withheld))
+      end).
+
+processes(Config) ->
+    call(Config, fun() -> erlang:system_info(process_count) end).
+
+%% Each event cost_limit with the events between the one before and it, then those after the last one.
+parts(Events) ->
+    parts(Events, [], []).
+
+parts([], Since, Parts) ->
+    lists:reverse([{none, lists:reverse(Since)} | Parts]);
+parts([{cost_limit, Limit} | Later], Since, Parts) ->
+    parts(Later, [], [{Limit, lists:reverse(Since)} | Parts]);
+parts([Event | Later], Since, Parts) ->
+    parts(Later, [Event | Since], Parts).
+
+%% Consumers of trace events that were attached before get all events, and so do those of the other backend.
+beside_consumers(Config) ->
+    start([{interval, 20}], Config),
+    Limits = fun() -> call(Config, fun() -> dyntrace_cost_limit:on([], #{budget => infinity}) end) end,
+    ?assertNotEqual({on, unlimited}, Limits()),
+    Consumer = attach([message_send], Config),
+    until_flags(new, [send], Config),
+    ?assertEqual({on, unlimited}, Limits()),
+    detach(Consumer, Config).
+
+%% With a budget, the budget pauses tracing.
+with_a_budget(Config) ->
+    ?assertEqual({on, unlimited}, call(Config, fun() -> dyntrace_cost_limit:on([], #{budget => 1000}) end)).
