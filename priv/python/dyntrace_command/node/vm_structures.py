@@ -10,6 +10,7 @@ and a structure that is not found, or found twice, counts as unknown. The offset
     schedulers           one array for each kind of scheduler; each has the registers of its Erlang code at 0, and its
                          thread at 32: the address of a structure of the C library (`c_threads`)
 """
+import contextlib
 import re
 import struct
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -126,7 +127,7 @@ class VmStructures:
             raise ValueError("the VM's table of processes was not found")
         self.slots, self.slot_count = tables[0]
         if len(atoms) == 1:
-            self.segments, self.atom_count = atoms[0]
+            self.segments, self.atom_count, self.is_boxed = atoms[0]
         self.layout = self.find_layout()
 
     def places(self) -> List[Any]:
@@ -231,27 +232,28 @@ class VmStructures:
 
     # Atoms
 
-    def atom_tables(self, words: Sequence[int]) -> Iterator[Tuple[int, int]]:
-        """Yields (address, number) of the segments and atoms of each structure that may be the table of atoms."""
+    def atom_tables(self, words: Sequence[int]) -> Iterator[Tuple[int, int, bool]]:
+        """Yields the address of the segments and the number of atoms of each structure that may be the table of atoms,
+        and whether the texts are binaries."""
         for at in range(2, len(words)):
             limit, entries = words[at - 1] & 0xffffffff, words[at - 1] >> 32
             if 256 < entries <= limit and words[at] % 8 == 0 and self.memory.is_mapped(words[at]):
-                try:
-                    if tuple(self.read_atom(words[at], index) for index in range(2)) == FIRST_ATOMS:
-                        yield words[at], entries
-                except ValueError:
-                    continue
+                for is_boxed in (False, True):
+                    with contextlib.suppress(ValueError):
+                        if tuple(self.read_atom(words[at], index, is_boxed) for index in range(2)) == FIRST_ATOMS:
+                            yield words[at], entries, is_boxed
 
-    def read_atom(self, segments: int, index: int) -> str:
-        """Reads the text of an atom."""
+    def read_atom(self, segments: int, index: int, is_boxed: bool) -> str:
+        """Reads the text of an atom; `is_boxed`: it is a binary."""
         segment, = self.memory.words(segments + 8 * (index >> 10), 1)
         address, = self.memory.words(segment + 8 * (index & 1023), 1)
         own, length, _, _, name = struct.unpack_from("<i4xhhiQ", self.memory.read(address, 40), 16)
         if own != index or not 0 <= length <= ATOM_MOST:
             raise ValueError("an atom is invalid")
-        if index >= 2 and self.is_boxed or name & 3 == 2 and self.boxed_size(name) == length:
+        if is_boxed:
+            if index < len(FIRST_ATOMS) and (name & 3 != 2 or self.boxed_size(name) != length):
+                raise ValueError("an atom is invalid")
             # A header, and the size in bits.
-            self.is_boxed = True
             name += 14
         return self.memory.read(name, length).decode("utf-8", "replace") if length else ""
 
@@ -271,7 +273,7 @@ class VmStructures:
             text = ""
             try:
                 if word >> 6 < max(self.atom_count, 2) and len(self.atoms) < ATOMS_MOST and self.segments:
-                    text = quoted(self.read_atom(self.segments, word >> 6))
+                    text = quoted(self.read_atom(self.segments, word >> 6, self.is_boxed))
             except ValueError:
                 pass
             self.atoms[word] = text or "?"
