@@ -10,8 +10,8 @@ suite() ->
     [{timetrap, {minutes, 6}}].
 
 all() ->
-    [shares, known_paths, known_work, tables, files, native, untraced, reloaded, wall, two_nodes, container, node_ends,
-     wrong_arguments].
+    [shares, known_paths, frame_pointers, known_work, tables, files, native, untraced, reloaded, wall, two_nodes,
+     container, node_ends, wrong_arguments].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -55,6 +55,9 @@ known_paths(Config) ->
     ?assertMatch(Share when Share =< 5, list_to_float(Missing)),
     [?assertMatch({match, _}, re:run(Output, "^" ++ Row ++ " +\\d+\\.\\d\\d s +\\d+\\.\\d %$", [multiline]))
      || Row <- ["Erlang code", "garbage collection", "BIFs", "NIFs"]],
+    have_known_paths(Stacks).
+
+have_known_paths(Stacks) ->
     [begin
          Own = of_process(Name, Stacks),
          Right = [Stack || Stack = {[_ | Frames], _} <- Own, begins(Path, Frames), is_at(Inner, Stack)],
@@ -64,6 +67,28 @@ known_paths(Config) ->
           {"profile_tail", ["test_profile_load:inner/2"], ""},
           {"profile_handler", ["test_profile_load:handler/1"], ""},
           {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"}]].
+
+%% On a VM whose frames have pointers. These are on the stacks, too, and are no functions. The VM has always saved the
+%% top of a stack.
+frame_pointers(Config) ->
+    Node = started(["+JPperf", "true"]),
+    OsPid = test_node:os_pid(Node),
+    try
+        _ = test_node:call(Node, fun test_profile_load:paths/0),
+        Stacks = profiled(Node, Config, ["--seconds", "4" | ?OFTEN]),
+        have_known_paths(Stacks),
+        Ours = [Stack || Name <- ["profile_deep", "profile_tail", "profile_handler", "profile_map", "profile_hash"],
+                         Stack <- of_process(Name, Stacks)],
+        ?assertEqual([], [Stack || Stack = {Frames, _} <- Ours, lists:member("[unknown code]", Frames)]),
+        ?assert(share([Stack || Stack = {Frames, _} <- Ours, lists:any(fun is_last_saved/1, Frames)], Ours) < 1)
+    after
+        test_node:stop(Node),
+        [file:delete(lists:append(["/tmp/", Prefix, OsPid, Suffix]))
+         || {Prefix, Suffix} <- [{"perf-", ".map"}, {"jit-", ".dump"}]]
+    end.
+
+is_last_saved(Frame) ->
+    lists:suffix(" (last saved)", Frame).
 
 %% By how much a share may differ: by up to 3 points on an idle machine. Beside other tests, caches and page faults cost
 %% one kind of work more than another, at different times.

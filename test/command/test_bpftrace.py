@@ -217,7 +217,7 @@ class Programs(unittest.TestCase):
     def test_each_is_filled(self) -> None:
         """No placeholder is left."""
         places = ["SCHEDULERS", "CURRENT", "SLEEP", "PORT", "KIND", "HEAP", "STOP", "CALLED", "FIRST", "LAST", "WORDS",
-                  "INNER", "SPAN"]
+                  "INNER", "SPAN", "POINTERS"]
         programs: Dict[str, List[str]] = {
             "names+event_sums": ["MOST"], "names+process_samples": [], "names+token_messages": ["LABEL"],
             "names+candidate_messages": ["ENTRY"],

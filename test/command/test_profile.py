@@ -197,6 +197,9 @@ class PathsOfSamples(unittest.TestCase):
         found = located([41], how=LAST_SAVED)
         self.assertEqual(("shop:pay/1 (last saved)", "last saved"), (found.frames[0].name, found.stack))
         self.assertEqual("exact", located([41], how=LAST_SAVED, returns_to=MAIN).stack)
+        # Erlang code that has switched to the stack of C code.
+        self.assertEqual(["last saved", "last saved", "exact"],
+                         [located([at], how=IN_C, returns_to=SORT).stack for at in (11, 121, 41)])
         self.assertEqual("missing", located([11], saved=(PAY,)).stack)
         self.assertEqual(("<0.9.0> till", NO_STACK, "lists:sort/1"), path([11], saved=()))
         self.assertEqual(("<0.9.0> till", "shop:pay/1", LEFT_OUT, UNKNOWN, "lists:sort/1"),

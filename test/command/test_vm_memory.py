@@ -163,7 +163,7 @@ class Codes(unittest.TestCase):
         self.image.add_module(CODE + 0x100, 0x100, FUNCTIONS)
         self.image.add_module(CODE + 0x400, 0x40, {"global::call_nif_shared": (0, 32), "shop::codeHeader": (32, 64)})
         code = JitCode(self.image)
-        self.assertEqual(NORMAL_EXIT, code.normal_exit)
+        self.assertEqual((NORMAL_EXIT, True), (code.normal_exit, code.has_frame_pointers))
         for address, expected in ((0x100, Location("erlang", "shop:pay/1", "shop.erl", 10)),
                                   (0x107, Location("erlang", "shop:pay/1", "shop.erl", 10)),
                                   (0x13f, Location("erlang", "shop:pay/1", "shop.erl", 11)),
@@ -380,6 +380,27 @@ class Dumps(unittest.TestCase):
                 self.taken()
             except ValueError:
                 pass
+
+    def test_frame_pointers(self) -> None:
+        """A frame pointer, an address in the same stack, is not a return address, even if it is between two parts of
+        the code."""
+        self.image.mapped.append(Mapping(TABLE + SIZE, TABLE + 2 * SIZE, "r-xs", 0, "0:0", 2, "/memfd:vmem (deleted)"))
+        process = self.image.add_process(1, 0x13, [CODE + 0x10c, 0, 0, CODE + 0x150])
+        stop, = struct.unpack("<Q", self.image.read(process + PROCESS_LAYOUTS[0].stop, 8))
+        self.image.write(stop + 8, struct.pack("<QQ", stop + 16, stop + 32))
+        group, = self.taken()["groups"]
+        self.assertEqual(["shop:pay/1", "shop:pay/1", "Shop.Cart.add/2"], [name for name, *_ in group["frames"]])
+
+    def test_other_atoms(self) -> None:
+        """Memory that looks like the first atom of another release does not change how atoms are read."""
+        binary = self.image.add(bytes(12) + struct.pack("<QQ", 4 << 3, 0)) + 10
+        other = self.image.add(struct.pack("<QQi4xhhiQ", 0, 0, 0, 0, 0, 0, binary))
+        segments = self.image.add_words(self.image.add_words(other))
+        self.image.write(DATA + 1536, struct.pack("<iiiiQ", 0, 1024, 1 << 20, 300, segments))
+        self.image.add_process(1, 0x13, [])
+        structures = VmStructures(self.image, NORMAL_EXIT)
+        self.assertEqual(["false", "till"], [structures.atom(atom(index)) for index in (0, 4)])
+        self.assertFalse(structures.is_boxed)
 
     def test_pids(self) -> None:
         """Words of pids in OTP 25, and in a table of 1,048,576 slots of later releases."""

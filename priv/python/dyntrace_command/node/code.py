@@ -54,14 +54,15 @@ class Place(NamedTuple):
 
 class VmLayout(NamedTuple):
     """What a sampling program needs to know of a VM: the thread and the address of each scheduler, the bounds of its
-    Erlang code, the bottom of every stack, and the offsets of the heap and of the called function in a process.
-    `places`: where its structures are; `counts`: how many schedulers of each kind it has."""
+    Erlang code, the bottom of every stack, the offsets of the heap and of the called function in a process, and whether
+    frames have pointers. `places`: where its structures are; `counts`: how many schedulers of each kind it has."""
     schedulers: List[Tuple[int, int]]
     first: int
     last: int
     normal_exit: int
     heap: int
     current: int
+    has_pointers: int
     places: List[Any]
     counts: List[int]
 
@@ -103,7 +104,7 @@ class Code:
                             for thread, scheduler in said.schedulers[:SCHEDULERS_MOST]],
                 first=below(ADDRESS_MOST, said.first), last=below(ADDRESS_MOST, said.last),
                 normal_exit=below(ADDRESS_MOST, said.normal_exit), heap=below(OFFSET_MOST, said.heap),
-                current=below(OFFSET_MOST, said.current),
+                current=below(OFFSET_MOST, said.current), has_pointers=below(2, said.has_pointers),
                 counts=[below(SCHEDULERS_MOST + 1, count) for count in said.counts])
             if not found.schedulers or found.first >= found.last:
                 raise ValueError("its schedulers were not found")
@@ -221,7 +222,8 @@ def layout_of(inside: Any, is_numbered: bool) -> List[Any]:
     schedulers = structures.schedulers()
     counts = [sum(one.kind == kind for one in schedulers) for kind in range(3)]
     return [[(one.tid if is_numbered else one.thread, one.address) for one in schedulers], *code.bounds(),
-            code.normal_exit, structures.layout.heap, structures.layout.current, structures.places(), counts]
+            code.normal_exit, structures.layout.heap, structures.layout.current, int(code.has_frame_pointers),
+            structures.places(), counts]
 
 
 def below(most: int, number: Any) -> int:

@@ -72,7 +72,7 @@ class JitCode:
         if not self.parts:
             raise ValueError("it has no JIT-compiled code: the VM has no JIT")
         self.descriptor = find_descriptor(memory)
-        self.normal_exit = 0
+        self.normal_exit, self.has_frame_pointers = 0, False
         # By their first addresses, none overlapping.
         self.modules: List[Module] = []
         self.starts: List[int] = []
@@ -116,10 +116,10 @@ class JitCode:
             raise ValueError("an entry is too short")
         head = self.memory.read(symbols, min(size, MODULE.size))
         if head[:4] == b"\0\0\0\0":
-            normal_exit = EMULATOR.unpack_from(head)[4]
+            _, _, layout, _, normal_exit = EMULATOR.unpack_from(head)
             if not self.is_code(normal_exit, normal_exit + 1):
                 raise ValueError("the bottom of stacks is not in code")
-            self.normal_exit = normal_exit
+            self.normal_exit, self.has_frame_pointers = normal_exit, layout == 1
             return
         if len(head) < MODULE.size or size > SYMBOLS_MOST:
             raise ValueError("an entry has an impossible size")

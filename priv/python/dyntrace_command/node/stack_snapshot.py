@@ -3,7 +3,8 @@
 The VM is neither asked nor stopped, so a stack may change while it is read. So its process is read before and after the
 stack, which is consistent if the process was not running, and neither ran nor changed in between. A word of a
 stack is a return address if its lowest two bits are 0 and it is in JIT-compiled code; the VM's own stack traces use the
-same rule. The last word of each stack is the same address, `normal_exit`.
+same rule. Frame pointers, which a VM with `+JPperf true` has, may be between the addresses of its code, but point into
+the same stack. The last word of each stack is the same address, `normal_exit`.
 
 Reading ends after a number of processes, words and seconds. The answer has at most a number of groups and frames.
 """
@@ -235,7 +236,7 @@ class Snapshot:
             found += (self.low, *self.memory.words(hend - 8 * OUTER_WORDS, OUTER_WORDS))
         low, high = self.low, self.high
         # A list is faster than a generator.  pylint: disable-next=consider-using-generator
-        returns = tuple([word for word in found if low <= word < high and not word & 3])
+        returns = tuple([word for word in found if low <= word < high and not word & 3 and not stop <= word <= hend])
         is_whole = found[-1] == self.code.normal_exit
         resume = 0 if runs else words[self.layout.resume // 8]
         return Stack(resume if low <= resume < high else 0, returns[:-1] if is_whole else returns, is_whole)

@@ -264,7 +264,7 @@ class Paths:
             if found is None:
                 native += [UNKNOWN] if number == 0 else []
                 break
-            if found.kind in ("erlang", "fragment", "jit"):
+            if is_erlang(found):
                 if number == 0:
                     inner = [shown(found)]
                 break
@@ -294,8 +294,10 @@ class Paths:
         return activity, []
 
     def is_uncertain(self, sample: Sample, activity: str) -> bool:
-        """Returns whether the stack may be that of an earlier call. A process that is being scheduled has saved it."""
-        return sample.how == LAST_SAVED and activity != OTHER
+        """Returns whether the stack may be that of an earlier call. A process that is being scheduled has saved it.
+        Erlang code that is not on its own stack is about to call C code, or has just called it."""
+        first = self.place(sample.stack[0]) if sample.stack else None
+        return activity != OTHER and (sample.how == LAST_SAVED or sample.how == IN_C and is_erlang(first))
 
     def erlang(self, stack: Tuple[int, ...]) -> Tuple[List[Frame], bool]:
         """Returns the frames of a stack from the outermost in, and whether they reach the bottom. While a garbage
@@ -325,6 +327,11 @@ class Paths:
         """Returns whether the thread was executing tracing code."""
         return any(name.startswith("uprobe_") for name in sample.kernel) \
             or any(found and found.kind == "tracer" for found in map(self.place, sample.stack))
+
+
+def is_erlang(found: Optional[Place]) -> bool:
+    """Returns whether this is code of Erlang."""
+    return found is not None and found.kind in ("erlang", "fragment", "jit")
 
 
 def shown(found: Place) -> Frame:
