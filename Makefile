@@ -234,7 +234,7 @@ bench: deps-bench all bench-built ## measure what events cost, write bench/RESUL
 	$(ERL) +Bd -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
 # The modules with which the bench runs RabbitMQ.
-OBSERVING := packaged packaged_rabbitmq place client observed
+OBSERVING := packaged packaged_rabbitmq place client observed perf_paths
 
 bench-built:
 	rm -rf $(BENCH) && mkdir -p $(BENCH)

@@ -11,7 +11,7 @@
 -define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
                  {annotations, dyntrace_bench_events}, {hostile, dyntrace_bench_events},
                  {pauses, dyntrace_bench_pauses}, {profiler, dyntrace_bench_profiler},
-                 {viewer, dyntrace_bench_viewer}]).
+                 {perf, dyntrace_bench_perf}, {viewer, dyntrace_bench_viewer}]).
 
 %% Makes all tables, or only the named ones, which then replace their sections.
 main() ->
@@ -55,7 +55,8 @@ written([], Measured, Results, Folder) ->
     Figures = maps:from_list([{Name, F} || {Name, _, F} <- Measured]),
     [{system, System, _}, {events, Events, _} | Others] = Measured,
     ok = dyntrace_bench_results:write(Results, [System, dyntrace_bench_summary:table(Figures, Otp), Events, OtpTable
-                                                 | [Table || {_, Table, _} <- Others]]),
+                                                 | [Table || {_, Table, _} <- Others]
+                                                       ++ dyntrace_bench_perf:earlier(Results)]),
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->

@@ -115,7 +115,7 @@ as_user(Place = #place{user = User, home = Home}) ->
                    "env -i -C ", Home, " HOME=", Home, " ", ?ENVIRONMENT]).
 
 as_root(#place{os_pid = OsPid}) ->
-    lists:flatten(["nsenter --target=", integer_to_list(OsPid), " --net --uts --mount"]).
+    lists:flatten(["nsenter --target=", integer_to_list(OsPid), " --net --uts --mount --root"]).
 
 %% The results of expressions on a node in the place, as text. The node's own tools need seconds for that, or lack it.
 eval(Place, Node, Expressions) ->

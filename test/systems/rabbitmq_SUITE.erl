@@ -10,7 +10,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [counts, names, loaded_at_start, loaded_by_host, names_among_recorders].
+    [counts, names, loaded_at_start, loaded_by_host, names_among_recorders, as_perf].
 
 init_per_suite(Config) ->
     _ = test_require:tool(packaged_rabbitmq:missing(), Config),
@@ -22,7 +22,8 @@ end_per_suite(Config) ->
     observed:stop(?config(daemon, Config)).
 
 %% A harmless background load, except in cases that count messages.
-init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host ->
+init_per_testcase(Case, Config) when Case =:= counts; Case =:= loaded_at_start; Case =:= loaded_by_host;
+                                     Case =:= as_perf ->
     Config;
 init_per_testcase(_, Config) ->
     #{daily := Daily} = packaged_rabbitmq:service(),
@@ -93,3 +94,28 @@ loaded_at_start(_) ->
 %% `dyntrace report --load' loads the library into the running server.
 loaded_by_host(_) ->
     observed:loaded_by_host(packaged_rabbitmq).
+
+%% A profile has the same frequent functions as perf, which follows the frame pointers of a VM that has them, and whole
+%% paths. Paths are not compared, because perf omits the caller of a function without a frame of its own.
+as_perf(Config) ->
+    _ = test_require:tool(os:find_executable("perf") =:= false andalso "perf is not installed", Config),
+    {System, Client} = perf_paths:start(),
+    Both = try perf_paths:sampled(System, ?config(priv_dir, Config), 997, 8)
+           after
+               _ = client:stop(Client),
+               packaged:stop(System)
+           end,
+    [OfPerf, OfOurs] = Erlang = [perf_paths:in_erlang(Paths) || Paths <- tuple_to_list(Both)],
+    Samples = [perf_paths:samples(Paths) || Paths <- Erlang],
+    ct:log("~p", [Samples]),
+    [?assertMatch({true, _}, {perf_paths:samples(perf_paths:whole(Paths)) >= 0.95 * Of, Of})
+     || {Paths, Of} <- lists:zip(Erlang, Samples)],
+    [?assertMatch({_, [Perf, Ours], true}, {Name, [Perf, Ours], are_close(Shares, Samples)})
+     || Count <- [fun perf_paths:own/1, fun perf_paths:total/1],
+        {Name, InPerf} <- maps:to_list(Count(OfPerf)), InPerf * 20 > hd(Samples),
+        Shares = [Perf, Ours] <- [[InPerf / hd(Samples), maps:get(Name, Count(OfOurs), 0) / lists:last(Samples)]]].
+
+%% Two shares differ by at most four standard errors and some points for the callers that perf omits.
+are_close([A, B], [OfA, OfB]) ->
+    Share = (A * OfA + B * OfB) / (OfA + OfB),
+    abs(A - B) =< 0.03 + 4 * math:sqrt(Share * (1 - min(Share, 1.0)) * (1 / OfA + 1 / OfB)).
