@@ -15,7 +15,7 @@ all() ->
     [elf, sandbox, container, memory, files, bpftrace, request, recording_contents, process_end, profile, profile_page,
      program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
      contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
-     all_files_run, event_groups, vm_memory, c_threads, snapshot_folders, recorder, stacks,
+     all_files_run, event_groups, vm_memory, vm_structures, c_threads, snapshot_folders, recorder, stacks,
      process_stacks].
 
 %% Includes malicious libraries.
@@ -26,6 +26,7 @@ memory(_) -> passes("test_memory").
 %% Includes hostile memory.
 vm_memory(_) -> passes("test_vm_memory").
 c_threads(_) -> passes("test_c_threads").
+vm_structures(_) -> passes("test_vm_structures").
 files(_) -> passes("test_files").
 snapshot_folders(_) -> passes("test_snapshot_folders").
 recorder(_) -> passes("test_recorder").
