@@ -48,12 +48,10 @@ about() ->
                   [?ROUNDS, ?SECONDS, ?HERTZ]).
 
 sampled(Folder) ->
-    {System, Client} = perf_paths:start(),
+    Started = {System, _} = perf_paths:start(),
     try
         [perf_paths:sampled(System, Folder, ?HERTZ, ?SECONDS) || _ <- lists:seq(1, ?ROUNDS)]
-    after
-        _ = client:stop(Client),
-        packaged:stop(System)
+    after perf_paths:stop(Started)
     end.
 
 rows(Rounds) ->

@@ -5,7 +5,8 @@
 %% was running, as `dyntrace profile' shows it. Samples without Erlang functions have no path.
 -module(perf_paths).
 
--export([start/0, sampled/4, of_perf/1, of_profile/1, in_erlang/1, whole/1, samples/1, own/1, total/1, functions/1]).
+-export([start/0, stop/1, sampled/4, of_perf/1, of_profile/1, in_erlang/1, whole/1, samples/1, own/1, total/1,
+         functions/1]).
 
 -export_type([paths/0, counts/0]).
 
@@ -20,6 +21,16 @@
 start() ->
     System = packaged:start(packaged_rabbitmq, ["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+JPperf true"]),
     {System, packaged:client(System, ["bench", "rate=1000000"])}.
+
+%% Also deletes the files that the VM has written for perf.
+-spec stop({packaged:system(), Client :: pid()}) -> ok.
+stop({System, Client}) ->
+    OsPid = packaged:os_pid(System),
+    _ = client:stop(Client),
+    packaged:stop(System),
+    _ = [file:delete(lists:append(["/tmp/", Before, OsPid, After]))
+         || {Before, After} <- [{"perf-", ".map"}, {"jit-", ".dump"}]],
+    ok.
 
 %% What perf and dyntrace find in a system in the same seconds. Files are in the folder.
 -spec sampled(packaged:system(), file:filename(), pos_integer(), pos_integer()) -> {Perf :: paths(), Ours :: paths()}.

@@ -99,11 +99,9 @@ loaded_by_host(_) ->
 %% paths. Paths are not compared, because perf omits the caller of a function without a frame of its own.
 as_perf(Config) ->
     _ = test_require:tool(os:find_executable("perf") =:= false andalso "perf is not installed", Config),
-    {System, Client} = perf_paths:start(),
-    Both = try perf_paths:sampled(System, ?config(priv_dir, Config), 997, 8)
-           after
-               _ = client:stop(Client),
-               packaged:stop(System)
+    Started = {System, _} = perf_paths:start(),
+    Both = try perf_paths:sampled(System, ?config(priv_dir, Config), 999, 5)
+           after perf_paths:stop(Started)
            end,
     [OfPerf, OfOurs] = Erlang = [perf_paths:in_erlang(Paths) || Paths <- tuple_to_list(Both)],
     Samples = [perf_paths:samples(Paths) || Paths <- Erlang],
