@@ -21,6 +21,7 @@ import codecs
 import contextlib
 import ctypes
 import errno
+import heapq  # pylint: disable=unused-import
 import json
 import os
 import resource
@@ -35,7 +36,8 @@ from dyntrace_command.common.failures import FAILURES, Failure, reason
 from dyntrace_command.host.process import Identity, Process
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-# Loaded now, because the user of a child may not be able to read this command's Python.
+# Loaded now, and heapq for Counter.most_common, because the user of a child may not be able to read this command's
+# Python.
 for _encoding in ("ascii", "latin-1", "idna"):
     codecs.lookup(_encoding)
 # Options of prctl(2).
