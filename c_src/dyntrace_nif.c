@@ -12,10 +12,11 @@
 #include "sources/annotations.h"
 #include "sources/calls.h"
 #include "sources/compat/compat.h"
-#include "sources/files.h"
 #include "sources/gate.h"
+#include "sources/implied_calls.h"
 #include "sources/reports.h"
 #include "sources/routes.h"
+#include "sources/telemetry.h"
 #include "sources/tracer.h"
 #include "status.h"
 #include "text/id.h"
@@ -127,7 +128,7 @@ static ErlNifFunc functions[] = {
     {"enabled", 3, dt_tracer_enabled, 0},
     {"trace", 5, dt_tracer_trace, 0},
 #define INFO_GROUP(group)
-#define FILE_GROUP(group)
+#define MODULE_GROUP(group, module)
 #define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
     {"enabled_" #group, 3, dt_tracer_enabled_##group, 0},                                          \
@@ -161,7 +162,7 @@ static ErlNifFunc functions[] = {
     {"hold", 1, hold, 0},
     {"set_call_budget", 1, dt_calls_set_budget, 0},
     {"take_calls", 0, dt_calls_take, 0},
-    {"set_file_functions", 1, dt_files_set, 0},
+    {"set_implied_functions", 1, dt_implied_calls_set, 0},
     {"report", 2, dt_report, 0},
     {"set_status", 1, dt_status_set, 0},
     {"open_files", 0, dt_resources_open_files, 0},
@@ -171,7 +172,7 @@ static ErlNifFunc functions[] = {
 };
 
 /* {ReservedWords, Sizes, LeastInteger, GreatestInteger, full | shape,
-   {Bifs, Nifs}, FolderOfTheLttngProviders :: binary()} */
+   {Bifs, Nifs}, FolderOfTheLttngProviders :: binary(), NativeTimeUnitsPerSecond} */
 static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
     char path[4096];
     const ERL_NIF_TERM *el;
@@ -181,10 +182,10 @@ static int start(ErlNifEnv *env, ERL_NIF_TERM load_info, bool may_wait) {
 
     dt_atoms_make(env);
     dt_tags_fill(env);
-    if (!enif_get_tuple(env, load_info, &size, &el) || size != 7 || !dt_id_reserve(env, el[0]) ||
+    if (!enif_get_tuple(env, load_info, &size, &el) || size != 8 || !dt_id_reserve(env, el[0]) ||
         !dt_term_calibrate(env, el[2], el[3]) || !get_text_mode(el[4], &shapes) ||
         !dt_compat_start(env, el[1], el[5]) || !enif_inspect_binary(env, el[6], &binary) ||
-        binary.size >= sizeof path)
+        binary.size >= sizeof path || !dt_telemetry_start(env, el[7]))
         return 1;
     dt_term_show_shapes(shapes);
     memcpy(path, binary.data, binary.size);

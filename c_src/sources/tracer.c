@@ -5,8 +5,8 @@
 #include "backends/backends.h"
 #include "catalogue/atoms.h"
 #include "sources/calls.h"
-#include "sources/files.h"
 #include "sources/gate.h"
+#include "sources/implied_calls.h"
 #include "sources/routes.h"
 
 /* -- 1. The callbacks --------------------------------------------------------------- */
@@ -18,7 +18,7 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
 
 /* argv: Tag, State, Tracee; for trace_<group> also Term and Opts. */
 #define INFO_GROUP(group)
-#define FILE_GROUP(group)
+#define MODULE_GROUP(group, module)
 #define PORT_GROUP(group, callbacks)
 #define GROUP(group)                                                                               \
     DT_NIF(dt_tracer_enabled_##group) {                                                            \
@@ -77,10 +77,17 @@ static bool is_wanted(const struct dt_tag *t, ERL_NIF_TERM state) {
     return false;
 }
 
-/* The VM does not say which function is called: it may be one of prim_file. */
+/* The VM does not say which function is called: it may be one of a module with its own group. */
 static bool is_wanted_in(enum dt_group group, ERL_NIF_TERM tag, ERL_NIF_TERM state) {
-    return is_wanted(dt_tag_of(group, tag), state) ||
-           (group == DT_GROUP_call && is_wanted(dt_tag_of(DT_GROUP_files, tag), state));
+    if (is_wanted(dt_tag_of(group, tag), state))
+        return true;
+    if (group != DT_GROUP_call)
+        return false;
+#define GROUP(group)
+#define MODULE_GROUP(group, module) || is_wanted(dt_tag_of(DT_GROUP_##group, tag), state)
+    return false
+#include "sources/routes.def"
+        ;
 }
 
 /* The budget is checked last: an event without an enabled probe does not count as skipped. */
@@ -172,10 +179,10 @@ static inline void fire_enabled(const struct dt_tag *t, struct dt_traced *traced
 }
 
 static void fire_call(const struct dt_tag *t, ERL_NIF_TERM tag, struct dt_traced *traced) {
-    const struct dt_file_event is = dt_files_look(traced);
+    const struct dt_implied_call is = dt_implied_calls_look(traced);
 
-    if (is.is_of_files)
-        fire_enabled(dt_tag_of(DT_GROUP_files, tag), traced);
+    if (is.group != DT_GROUPS)
+        fire_enabled(dt_tag_of(is.group, tag), traced);
     if (is.is_of_calls)
         fire_enabled(t, traced);
 }

@@ -16,7 +16,7 @@
 /* enabled/3 and trace/5; for each group of callbacks, enabled_<group>/3 and trace_<group>/5. */
 dt_nif dt_tracer_enabled, dt_tracer_trace;
 #define INFO_GROUP(group)
-#define FILE_GROUP(group)
+#define MODULE_GROUP(group, module)
 #define GROUP(group) dt_nif dt_tracer_enabled_##group, dt_tracer_trace_##group;
 #include "sources/routes.def"
 

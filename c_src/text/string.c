@@ -160,22 +160,41 @@ const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM st
 }
 
 /* A Latin-1 atom unchanged; another atom as %T writes it, without its quotes. */
-const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
+static bool gather_atom(struct gathered *raw, ErlNifEnv *env, ERL_NIF_TERM atom) {
     char chars[DT_ATOM_MAX + 1];
-    struct gathered raw = {.n = 0};
     size_t quotes;
     int n;
 
+    if ((n = enif_get_atom(env, atom, chars, sizeof chars, ERL_NIF_LATIN1)) > 0) {
+        for (int i = 0; i < n - 1; i++)
+            (void)gather_character(raw, (unsigned char)chars[i]);
+        return true;
+    }
+    n = enif_snprintf(chars, sizeof chars, "%T", atom);
+    if (n <= 0 || (size_t)n >= sizeof chars)
+        return false;
+    quotes = chars[0] == '\'' && n > 1 ? 1 : 0;
+    gather_bytes(raw, chars + quotes, (size_t)n - 2 * quotes);
+    return true;
+}
+
+const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name) {
+    struct gathered raw = {.n = 0};
+
     if (!enif_is_atom(env, name))
         return dt_text_string(text, env, name);
-    if ((n = enif_get_atom(env, name, chars, sizeof chars, ERL_NIF_LATIN1)) > 0) {
-        for (int i = 0; i < n - 1; i++)
-            (void)gather_character(&raw, (unsigned char)chars[i]);
-        return put_cut(text, raw.bytes, raw.n, true);
+    return gather_atom(&raw, env, name) ? put_cut(text, raw.bytes, raw.n, true) : NULL;
+}
+
+const char *dt_text_dotted(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM list) {
+    struct gathered raw = {.n = 0};
+    ERL_NIF_TERM head;
+
+    while (!is_full(&raw) && enif_get_list_cell(env, list, &head, &list)) {
+        if (raw.n > 0)
+            gather_bytes(&raw, ".", 1);
+        if (!enif_is_atom(env, head) || !gather_atom(&raw, env, head))
+            gather_bytes(&raw, "_", 1);
     }
-    n = enif_snprintf(chars, sizeof chars, "%T", name);
-    if (n <= 0 || (size_t)n >= sizeof chars)
-        return NULL;
-    quotes = chars[0] == '\'' && n > 1 ? 1 : 0;
-    return put_cut(text, chars + quotes, (size_t)n - 2 * quotes, true);
+    return put_cut(text, raw.bytes, raw.n, !is_full(&raw));
 }

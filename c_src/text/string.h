@@ -15,4 +15,8 @@ const char *dt_text_string(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM st
 /* The same, or the characters of an atom. */
 const char *dt_text_name(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM name);
 
+/* The names of the atoms of a list, joined by dots: phoenix.endpoint.stop. Another element is `_`.
+   The text ends before a tail that is not a list. It is cut like a string. */
+const char *dt_text_dotted(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM list);
+
 #endif

@@ -20,6 +20,7 @@
 struct writer {
     struct dt_text *text;
     ErlNifEnv *env;
+    char *start;
     const char *limit; /* the end of a text of DT_TERM_MAX bytes, or of the buffer */
     bool shape;        /* of terms, not contents */
     bool copied;       /* the runtime has copied a large binary: the text ends before another one */
@@ -225,11 +226,12 @@ static bool write_string(struct writer *w, ERL_NIF_TERM list) {
 /* Each open part has written at least one byte. */
 enum { DEPTH = DT_TERM_MAX };
 
-enum kind { TUPLE, LIST, MAP, RECORD };
+/* PAIRS: keys and values of a map, in arrays. */
+enum kind { TUPLE, LIST, MAP, RECORD, PAIRS };
 
 static const struct {
     char open, close;
-} marks[] = {[TUPLE] = {'{', '}'}, [LIST] = {'[', ']'}, [MAP] = {'{', '}'}, [RECORD] = {'{', '}'}};
+} marks[] = {[TUPLE] = {'{', '}'}, [LIST] = {'[', ']'}, [MAP] = {'{', '}'}, [RECORD] = {'{', '}'}, [PAIRS] = {'{', '}'}};
 
 /* A partially written term. */
 struct part {
@@ -243,7 +245,7 @@ struct part {
         struct {
             const ERL_NIF_TERM *key, *next,
                 *end; /* the next key and value, the end of the values */
-        } record;
+        } record; /* or pairs */
         ERL_NIF_TERM rest; /* the rest of a list */
         ErlNifMapIterator map;
     };
@@ -333,6 +335,20 @@ static void open_record(struct writer *w, struct stack *stack, ERL_NIF_TERM term
     append_char(w, ':');
     write_name(w, record.name);
     append_char(w, marks[RECORD].open);
+}
+
+static void open_pairs(struct writer *w, struct stack *stack, const ERL_NIF_TERM keys[],
+                       const ERL_NIF_TERM values[], unsigned count) {
+    struct part *part = open_part(w, stack, PAIRS);
+
+    if (!part)
+        return;
+    part->record.key = keys;
+    part->record.next = values;
+    part->record.end = values + count;
+    stack->depth++;
+    append_char(w, '#');
+    append_char(w, marks[PAIRS].open);
 }
 
 static inline void separate(struct writer *w, const struct part *part) {
@@ -479,7 +495,7 @@ static bool next_of_record(struct writer *w, struct part *part, ERL_NIF_TERM *te
         return false;
     separate(w, part);
     write_name(w, *part->record.key++);
-    append_char(w, '=');
+    append(w, part->kind == PAIRS ? "=>" : "=");
     *term = *part->record.next++;
     return true;
 }
@@ -487,7 +503,7 @@ static bool next_of_record(struct writer *w, struct part *part, ERL_NIF_TERM *te
 typedef bool next_of(struct writer *w, struct part *part, ERL_NIF_TERM *term);
 
 static next_of *const next[] = {
-    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map, [RECORD] = next_of_record};
+    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map, [RECORD] = next_of_record, [PAIRS] = next_of_record};
 
 static void close_part(struct writer *w, struct stack *stack) {
     struct part *part = &stack->parts[--stack->depth];
@@ -636,40 +652,63 @@ void dt_term_show_shapes(bool show) {
     atomic_store_explicit(&shapes, show, memory_order_relaxed);
 }
 
-static const char *write_text(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term,
-                              bool arguments) {
-    char *start = text->next;
+static struct writer begin(struct dt_text *text, ErlNifEnv *env) {
     const size_t room = dt_put_room(text);
-    struct writer w = {.text = text,
-                       .env = env,
-                       .limit = start + (room < DT_TERM_MAX ? room : DT_TERM_MAX),
-                       .shape = atomic_load_explicit(&shapes, memory_order_relaxed)};
-    struct stack stack;
 
-    stack.depth = 0;
-    do {
-        if (arguments)
-            open_elements(&w, &stack, term);
-        else if (w.copied && enif_is_binary(env, term))
-            w.cut = true;
-        else if (w.shape)
-            write_shape(&w, &stack, term);
-        else
-            write_contents(&w, &stack, term);
-        arguments = false;
-    } while (next_term(&w, &stack, &term));
-    while (stack.depth > 0)
-        close_part(&w, &stack);
-    return w.full ? dt_put_end(text, start, false)
-                  : dt_put_cut_end(text, start, DT_TERM_MAX, !w.cut);
+    return (struct writer){.text = text,
+                           .env = env,
+                           .start = text->next,
+                           .limit = text->next + (room < DT_TERM_MAX ? room : DT_TERM_MAX),
+                           .shape = atomic_load_explicit(&shapes, memory_order_relaxed)};
+}
+
+static void write_term(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
+    if (w->copied && enif_is_binary(w->env, term))
+        w->cut = true;
+    else if (w->shape)
+        write_shape(w, stack, term);
+    else
+        write_contents(w, stack, term);
+}
+
+/* Writes what is left of the open parts. */
+static const char *end(struct writer *w, struct stack *stack) {
+    ERL_NIF_TERM term;
+
+    while (next_term(w, stack, &term))
+        write_term(w, stack, term);
+    while (stack->depth > 0)
+        close_part(w, stack);
+    return w->full ? dt_put_end(w->text, w->start, false)
+                   : dt_put_cut_end(w->text, w->start, DT_TERM_MAX, !w->cut);
 }
 
 const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term) {
-    return write_text(text, env, term, false);
+    struct writer w = begin(text, env);
+    struct stack stack;
+
+    stack.depth = 0;
+    write_term(&w, &stack, term);
+    return end(&w, &stack);
 }
 
 const char *dt_text_arguments(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM list) {
-    return write_text(text, env, list, true);
+    struct writer w = begin(text, env);
+    struct stack stack;
+
+    stack.depth = 0;
+    open_elements(&w, &stack, list);
+    return end(&w, &stack);
+}
+
+const char *dt_text_map(struct dt_text *text, ErlNifEnv *env, const ERL_NIF_TERM keys[],
+                        const ERL_NIF_TERM values[], unsigned count) {
+    struct writer w = begin(text, env);
+    struct stack stack;
+
+    stack.depth = 0;
+    open_pairs(&w, &stack, keys, values, count);
+    return end(&w, &stack);
 }
 
 bool dt_term_calibrate(ErlNifEnv *env, ERL_NIF_TERM from, ERL_NIF_TERM to) {

@@ -27,6 +27,11 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
    and that its shape has the shape of each argument: [65,<<"tea">>], [integer(),{binary,3}]. */
 const char *dt_text_arguments(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM list);
 
+/* A map of `count` keys, which are atoms, in this order, written in the same way. Its shape has the
+   shape of each value: #{route=>{binary,11},status=>integer()}. */
+const char *dt_text_map(struct dt_text *text, ErlNifEnv *env, const ERL_NIF_TERM keys[],
+                        const ERL_NIF_TERM values[], unsigned count);
+
 /*
  * Sets whether texts show the structure of terms instead of their contents: tuples and atoms
  * unchanged, other terms by type and size, as in

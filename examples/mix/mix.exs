@@ -16,8 +16,11 @@ defmodule Shop.MixProject do
     [mod: {Shop.Application, []}, extra_applications: [:logger, :runtime_tools]]
   end
 
-  # In your own project: {:dyntrace, git: "URL", manager: :rebar3}
+  # In your own project: {:dyntrace, git: "URL", manager: :rebar3}, and {:telemetry, "~> 1.0"} from hex
   defp deps do
-    [{:dyntrace, path: "../..", manager: :rebar3}]
+    [
+      {:dyntrace, path: "../..", manager: :rebar3},
+      {:telemetry, path: "telemetry", manager: :rebar3}
+    ]
   end
 end

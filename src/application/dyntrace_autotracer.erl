@@ -170,9 +170,10 @@ polled(State) ->
     #state{config = Config = #{functions := Functions}, table = Table, budget = Budget} = Claimed,
     Polled = dyntrace_budget:poll(Budget),
     Enabled = enabled(Table),
-    Wanted = #{calls := Calls, files := Files} = dyntrace_trace_flags:for_enabled(Enabled, Table),
-    CallBudget = dyntrace_call_budget:poll(Claimed#state.call_budget, Calls =/= none orelse Files),
-    Traced = with_files(Functions, Files),
+    Wanted = #{calls := Calls, implied := Implied} = dyntrace_trace_flags:for_enabled(Enabled, Table),
+    CallBudget = dyntrace_call_budget:poll(Claimed#state.call_budget, Calls =/= none orelse Implied =/= []),
+    %% After the configured functions: the last pattern of a function applies.
+    Traced = Functions ++ Implied,
     {Required, Allowed} = allowed(required(Wanted, Polled), Claimed),
     Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing, because the first events depend on the results of sources.
@@ -184,10 +185,6 @@ polled(State) ->
     ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
     {published(New), NotObserved ++ NotTraced}.
-
-%% After the configured functions: the last pattern of a function applies.
-with_files(Functions, true) -> Functions ++ [files];
-with_files(Functions, false) -> Functions.
 
 %% A library that has replaced ours after the last poll has no worker yet, and none of our settings.
 claimed(State) ->

@@ -49,7 +49,7 @@
 %% results of their Erlang stubs.
 -define(INTERNAL, [nif_info/0, consumers/1, show_nif/1,
                    allow/1, set_budget/1, budget_left/0, skipped/0, claim/0, set_active/1, hold/1, report/2,
-                   set_builtins/2, set_call_budget/1, take_calls/0, set_file_functions/1, set_status/1,
+                   set_builtins/2, set_call_budget/1, take_calls/0, set_implied_functions/1, set_status/1,
                    open_files/0, kernel_file/1,
                    set_port/3, take_unknown_ports/0, count_ports/0,
                    wants_i4s4/0, wants_n/1, wants_mark/0, wants_span/0,
@@ -85,8 +85,8 @@
 
 -type event() :: #{group := atom(), tag := atom(), flags := binary()}.
 %% A trace event that feeds a probe: the group of its callback, its tag, and the trace flags (and match specifications)
-%% that make the VM produce it. The group `files', a part of the group `call', contains the calls of `prim_file'. The
-%% tag `any' matches all tags of the group.
+%% that make the VM produce it. The groups `files' and `telemetry', parts of the group `call', contain the calls of
+%% `prim_file' and `telemetry'. The tag `any' matches all tags of the group.
 
 -type probe() :: #{provider := atom(),
                    name := atom(),
@@ -122,14 +122,15 @@
                   undecoded := #{atom() => pos_integer()}}.
 
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
-                       functions := [dyntrace_trace_pattern:pattern()], files := boolean(), seq_trace := boolean(),
-                       senders := boolean(), sources := [dyntrace_source:name()],
-                       untraced := non_neg_integer(), withheld := #{atom() => string()},
+                       functions := [dyntrace_trace_pattern:pattern()], files := boolean(),
+                       telemetry := boolean(), seq_trace := boolean(), senders := boolean(),
+                       sources := [dyntrace_source:name()], untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced, for the configured
-%% `functions'. `files': whether the functions of `prim_file' are traced for the file probes. `seq_trace': whether
-%% the application is the system tracer. `senders': whether received messages come with their senders. `sources': the
-%% active sources. `untraced': the approximate number of processes that are not traced because they have another tracer.
+%% `functions'. `files', `telemetry': whether the functions of `prim_file', and `telemetry:execute/3', are traced for
+%% their probes. `seq_trace': whether the application is the system tracer. `senders': whether received messages come
+%% with their senders. `sources': the active sources. `untraced': the approximate number of processes that are not
+%% traced because they have another tracer.
 %% `withheld': trace flags, match specifications (`send', `receive'), sources and probes that are required but not set,
 %% with the reason. `paused', `pauses', `skipped': whether tracing pauses now, because of the budget or of the probe
 %% `cost_limit'; how often the budget has paused it, and how many trace events were skipped before these pauses began.
@@ -578,9 +579,9 @@ set_call_budget(_) -> without_library(ok).
 -spec take_calls() -> {[{mfa(), Count :: pos_integer()}], non_neg_integer()}.
 take_calls() -> without_library({[], 0}).
 
-%% @private Sets the functions of `prim_file' that are traced only for the file probes.
--spec set_file_functions([{Function :: atom(), arity()}]) -> ok.
-set_file_functions(_) -> without_library(ok).
+%% @private Sets the functions that are traced only for the probes of their module: for files, for telemetry.
+-spec set_implied_functions([mfa()]) -> ok.
+set_implied_functions(_) -> without_library(ok).
 
 %% @private The consumers that are attached to these probes. An identity is unique within its probe and backend; if
 %% there are more than 64, some consumers have none. Identities of USDT tracers are numbers from 1 to the kernel's count

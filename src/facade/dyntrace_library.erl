@@ -53,7 +53,7 @@ nif_path(#{path := Path, replaced := Replaced}) ->
 load_info(#{path := Path}) ->
     {Least, Greatest} = integers(),
     {reserved_words(), sizes(), Least, Greatest, text(), dyntrace_builtins:lists(),
-     unicode:characters_to_binary(filename:dirname(Path))}.
+     unicode:characters_to_binary(filename:dirname(Path)), erlang:convert_time_unit(1, second, native)}.
 
 %% The result of the load.
 -spec loaded(file(), ok | {error, {atom(), string()}}) -> state().

@@ -2,24 +2,24 @@
 %% catalogue.
 -module(dyntrace_trace_flags).
 
--export([none/0, table/1, for_enabled/2, all/1, groups/1, tracer/0]).
+-export([none/0, table/1, for_enabled/2, all/1, groups/1, tracer/0, more/2]).
 
 -export_type([required/0, calls/0, table/0]).
 
 -type calls() :: none | call | return | exception.
 %% The events of a call that are required: each value includes those to its left.
 
--type required() :: #{processes := [atom()], ports := [atom()], calls := calls(), files := boolean(),
-                      seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()]}.
+-type required() :: #{processes := [atom()], ports := [atom()], calls := calls(),
+                      implied := [dyntrace_trace_pattern:implied()], seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()]}.
 %% `processes', `ports': their trace flags, sorted; `sources' are sorted, too. `calls': for the configured functions.
-%% `files': whether the file functions are traced. `senders': whether received messages must include their senders.
+%% `implied': the functions that are traced although they are not configured, sorted. `senders': whether received messages must include their senders.
 
 -type table() :: #{Probe :: atom() => required()}.
 
 %% No requirements.
 -spec none() -> required().
 none() ->
-    #{processes => [], ports => [], calls => none, files => false, seq_trace => false, senders => false, sources => []}.
+    #{processes => [], ports => [], calls => none, implied => [], seq_trace => false, senders => false, sources => []}.
 
 %% The application's tracer. Because of its state, the VM distinguishes it from {dyntrace, []}, which users set
 %% themselves.
@@ -53,7 +53,7 @@ for_probe(Probe = #{name := Name, events := Fed, asks := Asked}) ->
       processes => lists:usort(lists:append([flags(process, Event) || Event <- Events])),
       ports => lists:usort(lists:append([flags(port, Event) || Event <- Events])),
       calls => lists:foldl(fun more/2, none, [calls(Event) || Event <- Events]),
-      files => lists:keymember(files, 1, Events),
+      implied => [Group || Group <- dyntrace_trace_pattern:implied(), lists:keymember(Group, 1, Events)],
       seq_trace => lists:keymember(seq_trace, 1, Events),
       senders => Name =:= message_delivery}.
 
@@ -62,14 +62,14 @@ for_probe(Probe = #{name := Name, events := Fed, asks := Asked}) ->
 for_enabled(Probes, Table) ->
     lists:foldl(fun(#{name := Name}, Required) -> both(maps:get(Name, Table, none()), Required) end, none(), Probes).
 
-both(#{processes := Processes, ports := Ports, calls := Calls, files := Files, seq_trace := SeqTrace,
+both(#{processes := Processes, ports := Ports, calls := Calls, implied := Implied, seq_trace := SeqTrace,
        senders := Senders, sources := Sources},
-     #{processes := Processes2, ports := Ports2, calls := Calls2, files := Files2, seq_trace := SeqTrace2,
+     #{processes := Processes2, ports := Ports2, calls := Calls2, implied := Implied2, seq_trace := SeqTrace2,
        senders := Senders2, sources := Sources2}) ->
     #{processes => lists:umerge(Processes, Processes2),
       ports => lists:umerge(Ports, Ports2),
       calls => more(Calls, Calls2),
-      files => Files orelse Files2,
+      implied => lists:umerge(Implied, Implied2),
       seq_trace => SeqTrace orelse SeqTrace2,
       senders => Senders orelse Senders2,
       sources => lists:umerge(Sources, Sources2)}.
@@ -86,6 +86,7 @@ flags(process, {procs, _}) -> [procs];
 flags(process, {running_procs, Tag}) -> [running | exiting(Tag)];
 flags(process, {call, _}) -> [call];
 flags(process, {files, _}) -> [call];
+flags(process, {telemetry, _}) -> [call];
 flags(process, {garbage_collection, _}) -> [garbage_collection];
 flags(port, {ports, Tag}) when Tag =/= 'receive' -> [ports];
 flags(port, {running_ports, Tag}) -> [running_ports | exiting(Tag)];
@@ -106,6 +107,8 @@ calls({call, exception_from}) -> exception;
 calls({call, any}) -> exception;
 calls(_) -> none.
 
+%% The calls that include those of both.
+-spec more(calls(), calls()) -> calls().
 more(A, B) ->
     case rank(A) > rank(B) of
         true -> A;

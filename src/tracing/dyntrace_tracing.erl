@@ -104,12 +104,12 @@ nothing_set() ->
 none() ->
     maps:with(?PARTS, (dyntrace_trace_flags:none())#{send => none, 'receive' => none}).
 
-%% The file functions are traced by patterns, like others.
-calls(#{calls := none, files := false}) -> none;
-calls(#{calls := Calls, files := Files}) -> {Calls, Files}.
+%% The implied functions are traced by patterns, like others.
+calls(#{calls := none, implied := []}) -> none;
+calls(#{calls := Calls, implied := Implied}) -> {Calls, Implied}.
 
-calls_files(none) -> {none, false};
-calls_files(Required) -> Required.
+calls_implied(none) -> {none, []};
+calls_implied(Required) -> Required.
 
 backend() ->
     case erlang:function_exported(trace, session_create, 3) of
@@ -224,12 +224,13 @@ untraced(#tracing{untraced = Untraced, pending = Pending}) ->
     Untraced + length(Pending).
 
 %% The tracing that is set now.
--spec in_place(tracing()) -> #{part() | files | senders => term()}.
+-spec in_place(tracing()) -> #{part() | dyntrace_trace_pattern:implied() | senders => term()}.
 in_place(#tracing{parts = Parts, senders = Senders}) ->
     Others = #{calls := InPlace} = maps:without([send, 'receive'], maps:merge(none(), maps:map(fun in_place/2, Parts))),
-    {Calls, Files} = calls_files(InPlace),
+    {Calls, Implied} = calls_implied(InPlace),
     {_, Received} = maps:get('receive', Parts, {none, unknown}),
-    Others#{calls := Calls, files => Files, senders => Senders andalso lists:member(Received, [ours, same])}.
+    maps:merge(Others#{calls := Calls, senders => Senders andalso lists:member(Received, [ours, same])},
+               maps:from_list([{Of, lists:member(Of, Implied)} || Of <- dyntrace_trace_pattern:implied()])).
 
 in_place(seq_trace, {Required, Snapshot}) -> Required andalso Snapshot =:= ours;
 in_place(_, {Required, _}) -> Required.
@@ -288,10 +289,10 @@ set(ports, Old, New, Tracing = #tracing{backend = Backend, handle = {open, Handl
     Tracing;
 set(calls, _, Required, Tracing = #tracing{backend = Backend, handle = {open, Handle}, functions = Before},
     #{functions := Functions}) ->
-    {Calls, _} = calls_files(Required),
+    {Calls, _} = calls_implied(Required),
     Patterns = dyntrace_trace_pattern:patterns(Functions),
     %% Before the first call.
-    ok = dyntrace:set_file_functions(dyntrace_trace_pattern:files_alone(Functions)),
+    ok = dyntrace:set_implied_functions(dyntrace_trace_pattern:implied_alone(Functions)),
     ok = Backend:functions(Handle, [{Gone, false} || Gone <- Before -- Patterns]
                            ++ dyntrace_trace_pattern:for_calls(Functions, Calls)),
     Tracing#tracing{functions = Patterns};

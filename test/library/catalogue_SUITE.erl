@@ -136,6 +136,7 @@ arguments(_) ->
         {function_reason, [pid, entry, class, reason]},
         {message_delivery, [to, from, node, message]},
         {file_call, [pid, entry, file]}, {file_return, [pid, entry, result]},
+        {telemetry_event, [pid, name, duration, measurements, metadata]},
         {gc_minor_start, [pid, need, heap, old_heap]}, {gc_minor_end, [pid, reclaimed, heap, old_heap, binaries]},
         {gc_major_start, [pid, need, heap, old_heap]}, {gc_major_end, [pid, reclaimed, heap, old_heap, binaries]},
         {seq_trace_send, [label, from, to, previous, current, message]},

@@ -48,7 +48,7 @@ enabled(#{group := Group, tag := Tag}) when Group =:= port_send; Group =:= port_
     "port_" ++ Callbacks = atom_to_list(Group),
     apply(dyntrace, list_to_atom("enabled_" ++ Callbacks), [Tag, [], hd(erlang:ports())]);
 %% For a call, the VM calls `enabled' without the function.
-enabled(#{group := files, tag := Tag}) ->
+enabled(#{group := Group, tag := Tag}) when Group =:= files; Group =:= telemetry ->
     dyntrace:enabled_call(Tag, [], self());
 enabled(#{group := Group, tag := Tag}) ->
     apply(dyntrace, list_to_atom("enabled_" ++ atom_to_list(Group)), [Tag, [], self()]).

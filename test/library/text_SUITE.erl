@@ -21,7 +21,8 @@ suite() ->
 all() ->
     [random_terms, random_floats, random_shapes, direct_reads, random_ways, rows_of_cells, words_at_the_end,
      large_maps, latin1, cut_at_every_length, long_strings, large_integers, many_names, many_threads,
-     hostile_terms, all_work_is_counted, shapes, arguments, mid_byte, utf8, random_bytes].
+     hostile_terms, all_work_is_counted, shapes, arguments, mid_byte, utf8, random_bytes,
+     dotted_names].
 
 init_per_suite(Config) ->
     Library = test_text_nif:build(?config(priv_dir, Config)),
@@ -331,6 +332,19 @@ random_bytes(_) ->
                                                  16#F4]])),
     [check_bytes(<< <<(element(rand:uniform(tuple_size(Edges)), Edges))>> || _ <- lists:seq(1, rand:uniform(12)) >>)
      || _ <- lists:seq(1, cases())].
+
+%% Names of any length and shape.
+dotted_names(_) ->
+    ?assertEqual(<<"shop.order.stop">>, test_text_nif:dotted([shop, order, stop])),
+    ?assertEqual(<<"kö.日.with space._._"/utf8>>, test_text_nif:dotted(['kö', '日', 'with space', 1, "list" | tail])),
+    [?assertEqual(<<>>, test_text_nif:dotted(Term)) || Term <- [[], name, <<"name">>, #{}]],
+    Parts = [list_to_atom("part" ++ integer_to_list(N)) || N <- lists:seq(1, 1000)],
+    Whole = fun(Some) -> iolist_to_binary(lists:join(".", [atom_to_list(Part) || Part <- Some])) end,
+    [?assertEqual(case byte_size(Whole(Some)) of
+                      Size when Size =< 1024 -> Whole(Some);
+                      _ -> <<(binary:part(Whole(Some), 0, 1021))/binary, "...">>
+                  end, test_text_nif:dotted(Some), N)
+     || N <- lists:seq(100, 160) ++ [1000], Some <- [lists:sublist(Parts, N)]].
 
 check_bytes(Bytes) ->
     ?assertEqual(as_unicode(Bytes), test_text_nif:string(Bytes), Bytes).

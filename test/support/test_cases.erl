@@ -20,7 +20,7 @@ probes() ->
      port_open, port_exit, port_link, port_scheduled,
      function_call, function_return, function_exception,
      message_send, message_receive, function_arguments, function_value, function_reason, message_delivery,
-     file_call, file_return,
+     file_call, file_return, telemetry_event,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
      user_mark, user_span_start, user_span_stop, user_trace_s1, user_trace_i4s4, user_trace_n]
@@ -216,6 +216,36 @@ run(file_return) ->
     [{file_return, #{pid => text(Pid), entry => location({prim_file, F, A}), result => Result}}
      || {F, A, Result} <- [{read_file, 1, <<"enoent">>}, {open, 2, <<"ok">>}, {read, 2, <<"eof">>},
                            {close, 1, <<"ok">>}, {read, 2, <<"error">>}]];
+
+%% Wrong arguments make no event. A name or a duration of another type makes one.
+run(telemetry_event) ->
+    ok = test_telemetry:load(),
+    1 = test_trace:trace_pattern({telemetry, execute, 3}, true, [local]),
+    Conn = maps:from_list([{N, lists:seq(1, 100)} || N <- lists:seq(1, 1000)]),
+    Calls = [{[shop, order, stop], #{duration => 17}, #{route => <<"/orders/:id">>, status => 200, user => "secret"}},
+             {[shop, repo, query], #{total_time => 18, idle_time => 1}, #{query => <<"SELECT 1">>, source => "orders"}},
+             {['Elixir.Shop', 'with space', 'kö', '日'], #{}, Conn#{conn => #{status => 404, method => "GET"}}},
+             {[shop | order], #{duration => -1}, #{conn => no_map, reason => #{}}},
+             {[1, "two", three], #{duration => soon}, #{}},
+             {lists:duplicate(20, a), #{duration => 1 bsl 70}, #{}}],
+    {Pid, _} = traced([call], fun() ->
+                                      [ok = telemetry:execute(Name, Measured, Meta) || {Name, Measured, Meta} <- Calls],
+                                      [{'EXIT', {function_clause, _}} = (catch telemetry:execute(Name, Measured, Meta))
+                                       || {Name, Measured, Meta} <- test_telemetry:wrong()],
+                                      ok = telemetry:execute([the, 'end'], #{})
+                              end),
+    no_patterns(),
+    ok = test_telemetry:unload(),
+    Names = [<<"shop.order.stop">>, <<"shop.repo.query">>, <<"Elixir.Shop.with space.kö.日"/utf8>>, <<"shop">>,
+             <<"_._.three">>, iolist_to_binary(lists:join(".", lists:duplicate(20, "a"))), <<"the.end">>],
+    Metadata = [<<"#{route=><<\"/orders/:id\">>,status=>200}">>,
+                <<"#{source=>\"orders\",query=><<\"SELECT 1\">>}">>, <<"#{method=>\"GET\",status=>404}">>,
+                <<"#{reason=>#{}}">>, <<"#{}">>, <<"#{}">>, <<"#{}">>],
+    [{telemetry_event, #{pid => text(Pid), name => Name, duration => Duration, measurements => text_of(Measured),
+                         metadata => Meta}}
+     || {{Measured, Duration}, {Name, Meta}} <-
+            lists:zip(lists:zip([M || {_, M, _} <- Calls] ++ [#{}], [17, 18, -1, -1, -1, -1, -1]),
+                      lists:zip(Names, Metadata))];
 
 run(function_reason) ->
     _ = test_trace:trace_pattern({?MODULE, fail, 2}, [{'_', [], [{exception_trace}]}], [local]),
@@ -548,6 +578,7 @@ binaries(reclaimed, Info) -> #{binaries => get_value(bin_vheap_size, Info) + get
 %% Removes values that can't be predicted, which annotation_SUITE checks; and how often a port is scheduled for its
 %% input, and whether for a command, because that varies.
 comparable({port_scheduled, #{entry := Entry}}) when Entry =:= <<"undefined">>; Entry =:= <<"command">> -> [];
+comparable(Event = {telemetry_event, _}) -> [Event];
 comparable({Probe, Fields}) -> [{Probe, maps:without([id, duration], Fields)}].
 
 %% Spans with each kind of end.
@@ -605,6 +636,9 @@ text({Name, Node}) -> iolist_to_binary(["{", text(Name), ",", text(Node), "}"]).
 text_of(Term) when is_pid(Term); is_port(Term); is_reference(Term); is_atom(Term) -> text(Term);
 text_of(Tuple) when is_tuple(Tuple) ->
     iolist_to_binary(["{", lists:join(",", [text_of(Element) || Element <- tuple_to_list(Tuple)]), "}"]);
+text_of(Map) when is_map(Map) ->
+    Pairs = [[text_of(Key), "=>", text_of(Value)] || {Key, Value} <- maps:to_list(Map)],
+    iolist_to_binary(["#{", lists:join(",", Pairs), "}"]);
 text_of(Term) -> unicode:characters_to_binary(io_lib:format("~tp", [Term])).
 
 location({M, F, A}) when is_list(A) -> location({M, F, length(A)});

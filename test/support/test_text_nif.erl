@@ -2,11 +2,11 @@
 -module(test_text_nif).
 
 -export([build/1, load/1, counted/0]).
--export([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1,
-         steps/1, reads/0, ways/3, show/1]).
+-export([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, dotted/1, runtime/1, duration/1,
+         work/1, steps/1, reads/0, ways/3, show/1]).
 
--nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, runtime/1, duration/1, work/1, steps/1,
-       reads/0, ways/3, show/1]).
+-nifs([text/1, text_dirty_cpu/1, text_dirty_io/1, arguments/1, id/1, string/1, dotted/1, runtime/1, duration/1, work/1,
+       steps/1, reads/0, ways/3, show/1]).
 
 %% The library's sources that make texts.
 -define(SOURCES, "c_src/text/*.c").
@@ -31,7 +31,7 @@ counted() ->
     lists:append(Counted).
 
 load(Library) ->
-    {Reserved, _, Least, Greatest, _, _, _} = dyntrace_library:load_info(dyntrace_library:find()),
+    {Reserved, _, Least, Greatest, _, _, _, _} = dyntrace_library:load_info(dyntrace_library:find()),
     case erlang:load_nif(Library, {Reserved, Least, Greatest}) of
         {error, {reload, _}} -> ok; % another suite has loaded it
         Loaded -> Loaded
@@ -50,6 +50,9 @@ text_dirty_io(_) -> erlang:nif_error(not_loaded).
 
 %% The text of a string in an annotation.
 string(_) -> erlang:nif_error(not_loaded).
+
+%% The text of a list of names.
+dotted(_) -> erlang:nif_error(not_loaded).
 
 %% The text that the runtime's %T makes of a term.
 runtime(_) -> erlang:nif_error(not_loaded).

@@ -21,7 +21,7 @@ all() ->
      sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
      what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
      budget, unfollowed, node_stopped, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions,
-     files, files_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
+     files, files_beside_functions, telemetry, telemetry_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -85,6 +85,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call], [], return, false}, Of(function_value)),
     ?assertEqual({[call], [], exception, false}, Of(function_reason)),
     ?assertEqual({[call], [], none, false}, Of(file_call)),
+    ?assertEqual({[call], [], none, false}, Of(telemetry_event)),
     ?assertEqual({[call], [], call, false}, Of(nif__entry)),
     ?assertEqual({[call], [], exception, false}, Of(bif__return)),
     ?assertEqual({[garbage_collection], [], none, false}, Of(gc_major_end)),
@@ -672,6 +673,56 @@ files_beside_functions(Config) ->
     ?assertEqual(false, of_function({prim_file, open, 2}, Config)),
     ?assertEqual([], of_function({prim_file, read_file, 1}, Config)),
     ?assertEqual([<<"prim_file:read_file/1">>, <<"test_cases:identity/1">>], Entries(test_bpftrace:stop(Calls))).
+
+%% Without configuration, a consumer gets the events of the library telemetry, also if its module is loaded later, or
+%% again: as many as the program's own handler, with the same durations. Returns are not traced.
+telemetry(Config) ->
+    start([{interval, 20}], Config),
+    Consumer = attach([telemetry_event], Config),
+    until_following(telemetry, true, Config),
+    ?assertMatch(#{calls := none, files := false, processes := [call]}, following(Config)),
+    Expected = lists:append([spans_after_load(30, Config) || _ <- [first, again]]),
+    Own = fun({_, #{name := Name}}) -> not is_start(Name) end,
+    test_wait:until("all events", length(Expected),
+                    fun() -> length(lists:filter(Own, test_bpftrace:events(Consumer))) end),
+    Events = test_bpftrace:stop(Consumer),
+    ?assertEqual(Expected, [{Name, Duration} || {_, #{name := Name, duration := Duration}} <- lists:filter(Own, Events)]),
+    ?assertEqual(2 * length(Expected), length(Events)),
+    ?assertEqual([-1], lists:usort([Duration || {_, #{name := Name, duration := Duration}} <- Events, is_start(Name)])),
+    until_pattern({telemetry, execute, 3}, false, Config),
+    until_untraced(Config).
+
+%% Loads the module, and makes spans in a traced process once it is traced.
+spans_after_load(Number, Config) ->
+    ok = call(Config, fun test_telemetry:load/0),
+    until_pattern({telemetry, execute, 3}, [], Config),
+    Spans = call(Config, fun() ->
+                                 {Pid, Ref} = spawn_monitor(fun() -> exit({made, test_telemetry:works(Number)}) end),
+                                 receive {'DOWN', Ref, process, Pid, {made, Spans}} -> Spans end
+                         end),
+    [{iolist_to_binary(lists:join(".", [atom_to_list(Part) || Part <- Name])), Ns} || {Name, Ns, _} <- Spans].
+
+is_start(Name) ->
+    binary:longest_common_suffix([Name, <<".start">>]) =:= length(".start").
+
+%% A consumer of calls sees telemetry:execute/3 only if it is configured, and then also its end.
+telemetry_beside_functions(Config) ->
+    start(Config),
+    ok = call(Config, fun test_telemetry:load/0),
+    Calls = attach([function_call, function_exception], Config),
+    until_following(calls, exception, Config),
+    Events = attach([telemetry_event], Config),
+    until_pattern({telemetry, execute, 3}, [], Config),
+    _ = call(Config, fun() -> spawn(telemetry, execute, [[unconfigured], #{}]) end),
+    _ = test_bpftrace:await(Events, fun({_, #{name := Name}}) -> Name =:= <<"unconfigured">> end),
+    ok = call(Config, fun() -> dyntrace:follow(#{functions => [{telemetry, execute, '_'}]}) end),
+    until_pattern({telemetry, execute, 3}, [{'_', [], [{exception_trace}]}], Config),
+    _ = call(Config, fun() -> spawn(telemetry, execute, [[configured], #{}]) end),
+    _ = test_bpftrace:await(Events, fun({_, #{name := Name}}) -> Name =:= <<"configured">> end),
+    _ = test_bpftrace:await(Calls, fun({_, #{entry := Entry}}) -> Entry =:= <<"telemetry:execute/3">> end),
+    ?assertEqual([<<"unconfigured">>, <<"configured">>], [Name || {_, #{name := Name}} <- test_bpftrace:stop(Events)]),
+    ?assertEqual([<<"telemetry:execute/2">>, <<"telemetry:execute/3">>],
+                 [Entry || {_, #{entry := Entry}} <- test_bpftrace:stop(Calls)]).
 
 %% An option in the configuration determines whether texts show the contents of terms. With `shape', they do not.
 shapes(Config) ->

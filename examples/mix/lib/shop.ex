@@ -1,5 +1,5 @@
 defmodule Shop do
-  @moduledoc "A shop: one process takes orders. Each order is a span."
+  @moduledoc "A shop: one process takes orders. Each order is a span, for dyntrace and for telemetry."
   use Agent
 
   def start_link(_) do
@@ -8,7 +8,12 @@ defmodule Shop do
 
   @doc "Returns the number of the order."
   def order(item) do
-    :dyntrace.span(:order, fn -> Agent.get_and_update(__MODULE__, &take(item, &1 + 1)) end)
+    :telemetry.span([:shop, :order], %{route: "/orders"}, fn ->
+      number =
+        :dyntrace.span(:order, fn -> Agent.get_and_update(__MODULE__, &take(item, &1 + 1)) end)
+
+      {number, %{route: "/orders", status: 200}}
+    end)
   end
 
   defp take(item, number) do

@@ -41,6 +41,7 @@ TEXT(text, dt_text_term)
 TEXT(arguments, dt_text_arguments)
 TEXT(id, dt_text_id)
 TEXT(string, dt_text_string)
+TEXT(dotted, dt_text_dotted)
 
 /* The buffer is as long as the runtime's text, up to a limit. */
 static ERL_NIF_TERM runtime(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]) {
@@ -192,6 +193,7 @@ static ErlNifFunc functions[] = {{"text", 1, text, 0},
                                  {"arguments", 1, arguments, 0},
                                  {"id", 1, id, 0},
                                  {"string", 1, string, 0},
+                                 {"dotted", 1, dotted, 0},
                                  {"runtime", 1, runtime, 0},
                                  {"duration", 1, duration, 0},
                                  {"work", 1, work, 0},

@@ -24,6 +24,7 @@ GROUPS: Dict[str, List[str]] = {
     "requests": ["seq_trace_send", "seq_trace_receive", "seq_trace_print"],
     "annotations": ["user_mark", "user_span_start", "user_span_stop", "user_trace_s1", "user_trace_i4s4",
         "user_trace_n"],
+    "telemetry": ["telemetry_event"],
     "counters": ["vm_counter"],
     "samples": ["process_sample", "table_sample", "port_sample", "socket_sample", "process_wait"],
     "log": ["log", "crash_report"],
