@@ -15,7 +15,7 @@ viewer/shared\n\
 viewer/reading\n\
 viewer/model/entities\n\
 viewer/model/parts/held_events viewer/model/parts/call_stacks viewer/model/parts/instants viewer/model/parts/spans\n\
-viewer/model/parts/scheduling viewer/model/parts/function_calls\n\
+viewer/model/parts/scheduling viewer/model/parts/function_calls viewer/model/parts/telemetry\n\
 viewer/model/parts/server_calls\n\
 viewer/model/parts/messages\n\
 viewer/model\n\

@@ -11,7 +11,8 @@ suite() ->
 all() ->
     [embedded, interactive, consumer, module_of_otp, fixed_port, cookie_of_home, cookie_of_environment, wrong_cookie,
      is_hidden, said_of_nodes, no_distribution, tls, prepared, other_users, of_nobody, container, no_place, seccomp,
-     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report, report_of_prepared].
+     rebar3_release, mix_release, musl, ended, ends_meanwhile, interrupted_twice, busy, report, report_of_prepared,
+     report_of_telemetry].
 
 init_per_suite(Config) ->
     NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
@@ -457,6 +458,39 @@ report_of_prepared(Config) ->
     {0, _} = test_command:run(["report", test_node:os_pid(Node), "--load", "--seconds", "2", "-o", "-"]),
     ?assertMatch(#{version := _}, call(Node, dyntrace, info, [])),
     unload(Node),
+    test_node:stop(Node).
+
+%% The report has the telemetry that the program itself counts, also of a module that is loaded while it is recorded.
+report_of_telemetry(Config) ->
+    Node = named(Config, ["-mode", "embedded"]),
+    Before = state(Node),
+    File = filename:join(?config(folder, Config), "report.json"),
+    Report = test_command:start(["report", test_node:os_pid(Node), "--load", "--seconds", "6", "-o", File]),
+    test_wait:until("telemetry is traced", true,
+                    fun() ->
+                            try call(Node, dyntrace, info, []) of
+                                #{following := Following} -> is_map(Following) andalso maps:get(telemetry, Following)
+                            catch _:_ -> not_loaded
+                            end
+                    end),
+    [{module, Module} = call(Node, code, load_binary, [Module, "", Code]) || {Module, Code} <- test_telemetry:modules()],
+    test_wait:until("the module is traced", true, fun() -> call(Node, test_telemetry, is_traced, []) end),
+    Spans = call(Node, test_telemetry, works, [60]),
+    {0, _} = test_command:finish(Report),
+    Rows = [{Name, Count, Ns, Failed}
+            || #{<<"name">> := Name, <<"count">> := Count, <<"total_ns">> := Ns,
+                 <<"failed">> := Failed} <- maps:get(<<"telemetry">>, test_viewer:decode(File))],
+    %% The metadata of the exception has the route, too.
+    Expected = [begin
+                    Of = [{Name, Ns} || {Name, Ns, #{route := R}} <- Spans, R =:= Route],
+                    {<<"shop.order ", Route/binary>>, length(Of), lists:sum([Ns || {_, Ns} <- Of]),
+                     length([failed || {[shop, order, exception], _} <- Of])}
+                end || Route <- [<<"/orders/0">>, <<"/orders/1">>]],
+    ?assertEqual(Expected, lists:sort(Rows)),
+    _ = [{true, false} = {call(Node, code, delete, [Module]), call(Node, code, purge, [Module])}
+         || {Module, _} <- test_telemetry:modules()],
+    true = call(Node, persistent_term, erase, [telemetry]),
+    ?assertEqual(Before, state(Node)),
     test_node:stop(Node).
 
 %% -- Helpers -------------------------------------------------------------------------------------

@@ -165,6 +165,8 @@ cases() ->
      {failed_spans,
       [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
        {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "error"}}]},
+     {failed_telemetry, [telemetry(N * ?MS, lists:nth(1 + N rem 2, ["stop", "exception"]), ?MS) || N <- lists:seq(1, 20)]},
+     {slow_telemetry, queries(98, 600)},
      {short_connections, connections(20)},
      {short_lives, lives(100)},
      {exceptions, exceptions(10)},
@@ -172,6 +174,19 @@ cases() ->
       [in(0, ?A), [[call(N * 1000, ?A), {N * 1000 + 500, function_return, #{pid => ?A, entry => "shop:pay/1",
                                                                           depth => 0}}] || N <- lists:seq(1, 50000)],
        out(50 * ?MS, ?A)]}].
+
+%% A request of a route that ends now, and other telemetry.
+telemetry(Time, Suffix, Ns) ->
+    telemetry(Time, "shop.order." ++ Suffix, "route=><<\"/orders/:id\">>", Ns).
+
+telemetry(Time, Name, Metadata, Ns) ->
+    {Time, telemetry_event, #{pid => ?A, name => Name, duration => Ns, measurements => "#{}",
+                              metadata => "#{" ++ Metadata ++ "}"}}.
+
+%% Fast queries, and two slow ones.
+queries(Fast, SlowMs) ->
+    [telemetry(?S + N * ?MS, "shop.repo.query", "source=><<\"orders\">>", Ns)
+     || {N, Ns} <- lists:enumerate(lists:duplicate(Fast, 3 * ?MS) ++ [SlowMs * ?MS, SlowMs * ?MS])].
 
 %% A lock that is refused again and again, without long waits.
 refused_locks(Config) ->
@@ -219,6 +234,15 @@ similar() ->
      {failed_calls, [identity(0, ?A, "shop_db"), request(10, ?B, 1), reply(20, ?B, 1)]},
      {failed_spans, [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
                      {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "ok"}}]},
+     %% Few of many; the slowest of few, or not slow enough; slow by design; a slow job.
+     {failed_telemetry, [telemetry(N * ?MS, case N rem 11 of 0 -> "exception"; _ -> "stop" end, ?MS)
+                         || N <- lists:seq(1, 200)]},
+     {failed_telemetry, [telemetry(N * ?MS, "exception", ?MS) || N <- lists:seq(1, 9)]},
+     {slow_telemetry, queries(97, 600)},
+     {slow_telemetry, queries(98, 490)},
+     {slow_telemetry, [telemetry(N * ?S, "stop", ?S) || N <- lists:seq(1, 200)]},
+     {slow_telemetry, [telemetry(N * ?S, "shop.job.stop", "worker=>'Elixir.Shop.Mail'", ?S * (1 + N div 190))
+                       || N <- lists:seq(1, 200)]},
      {dead_messages, [spawned(0, ?B, ?A), send(20, ?A, ?B, "m"), exited(30, ?B, "normal")]},
      {timed_out_calls, [identity(0, ?A, "shop_db"), request(10, ?B, 1), reply(6 * ?S, ?B, 1),
                         receipt(6 * ?S, ?B, "m")]},

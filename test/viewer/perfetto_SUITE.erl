@@ -18,7 +18,7 @@ all() ->
 
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
-                  without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
+                  without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans, telemetry,
                   requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, other_events, counters,
                   lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
@@ -205,6 +205,23 @@ spans(Config) ->
                  rows(File, "select name, ts, dur, depth, extract_arg(arg_set_id, 'debug.outcome') from $slice "
                             "where category = 'span' order by ts")),
     ?assertEqual([[2]], rows(File, "select count(distinct track_id) from $slice where category = 'span'")).
+
+%% Spans of telemetry begin before their events. An event without a duration is an instant.
+telemetry(Config) ->
+    Event = fun(Time, Name, Duration, Metadata) ->
+                    event(Time, telemetry_event, #{pid => ?A, name => Name, duration => Duration,
+                                                   measurements => "#{}", metadata => Metadata})
+            end,
+    File = trace([Event(1000, "shop.order.start", -1, "#{route=><<\"/orders\">>}"),
+                  Event(2000, "shop.repo.query", 500, "#{source=><<\"orders\">>,query=><<\"SELECT 1\">>}"),
+                  Event(3000, "shop.order.exception", 2000, "#{route=><<\"/orders\">>,kind=>throw}"),
+                  Event(4000, "vm.memory", -1, "#{}")], Config),
+    ?assertEqual([[<<"shop.order /orders">>, 1000, 2000, <<"throw">>, <<"#{route=><<7 bytes>>,kind=>throw}">>],
+                  [<<"shop.repo.query orders">>, 1500, 500, <<"ok">>, <<"#{source=><<6 bytes>>,query=><<8 bytes>>}">>]],
+                 rows(File, "select name, ts, dur, extract_arg(arg_set_id, 'debug.outcome'), "
+                            "extract_arg(arg_set_id, 'debug.metadata') from $slice where category = 'span' "
+                            "order by ts")),
+    ?assertEqual([[4000, <<"vm.memory">>]], rows(File, "select ts, name from $slice where category = 'event'")).
 
 %% An arrow leads from the parent to the child's first slice; without such a slice, no arrow is drawn.
 spawns(Config) ->

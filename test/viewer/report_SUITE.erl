@@ -15,7 +15,7 @@ suite() ->
 all() ->
     [recording, untraced, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
      unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions,
-     server_calls, calls_by_kind, spans, counters, log, other_events, load, findings, lost_comes_first,
+     server_calls, calls_by_kind, spans, telemetry, counters, log, other_events, load, findings, lost_comes_first,
      memory_is_bounded, others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text,
      text_of_counters, text_of_nodes, text_is_harmless, elixir, elixir_tasks, no_lives, parameters].
 
@@ -305,6 +305,29 @@ spans(Config) ->
     Report = report([Span(1000, 1, 100, "ok"), Span(2000, 2, 120, "error"), Span(3000, 3, 127, "ok")], Config),
     ?assertMatch([#{<<"name">> := <<"checkout">>, <<"count">> := 3, <<"p50_ns">> := 120, <<"max_ns">> := 127,
                     <<"failed">> := 1}], rows(spans, Report)).
+
+%% Kinds have the route, table, module or queue in their name, if that is a name. Starts do not count.
+telemetry(Config) ->
+    Event = fun(At, Name, Ns, Metadata) ->
+                    {At, telemetry_event, #{pid => ?A, name => Name, duration => Ns, measurements => "#{}",
+                                            metadata => Metadata}}
+            end,
+    Kinds = [{"#{route=><<\"/orders/:id\">>,status=>200}", " /orders/:id"}, {"#{source=>\"orders\"}", " orders"},
+             {"#{worker=>'Elixir.Shop.Mail',queue=>mail}", " Shop.Mail"}, {"#{queue=>mail}", " mail"},
+             {"#{source=>nil,queue=>mail}", ""}, {"#{route=>{binary,11}}", ""}, {"#{status=>200,route=>a}", ""},
+             {"#{route=><<\"a b\">>}", ""}, {"#{route=><<\"a\\\"b\">>}", ""}, {"#{route=><<1,2>>}", ""},
+             {"#{route=><<\"cut...", ""}, {"#{route=>", ""}, {"#{route", ""}, {"#{routes=>a}", ""}, {"#", ""}, {"", ""}],
+    Report = report([Event(0, "shop.order.start", -1, "#{}"), Event(10, "vm.memory", -1, "#{}")]
+                    ++ [Event(1000 * N, lists:concat(["kind", N, case N rem 2 of 0 -> ".stop"; 1 -> ".exception" end]),
+                              100 + N, Metadata)
+                        || {N, {Metadata, _}} <- lists:enumerate(Kinds)]
+                    ++ [Event(50000, "kind2.stop", 1000, "#{source=>\"orders\"}")], Config),
+    ?assertEqual([{"kind2 orders", 2, 1102, 0} |
+                  lists:reverse([{lists:concat(["kind", N, Name]), 1, 100 + N, N rem 2}
+                                 || {N, {_, Name}} <- lists:enumerate(Kinds), N =/= 2])] ++ [{"vm.memory", 1, null, 0}],
+                 [{binary_to_list(Name), Count, Total, Failed}
+                  || #{<<"name">> := Name, <<"count">> := Count, <<"total_ns">> := Total,
+                       <<"failed">> := Failed} <- rows(telemetry, Report)]).
 
 counters(Config) ->
     Report = report([{N, vm_counter, #{name => "run_queue", value => Value, unit => "number"}}

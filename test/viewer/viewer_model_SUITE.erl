@@ -1202,6 +1202,8 @@ other_events(Config) ->
                  {5, user_mark, #{pid => "<0.1.0>", name => "miss", value => 1, text => "a\"b"}},
                  {10, user_span_stop, Stop("checkout", 7, 10, "ok")},
                  {20, user_span_stop, Stop("before", 3, 8, "throw")},
+                 {22, telemetry_event, #{pid => "<0.1.0>", name => "shop.order.stop", duration => 7,
+                                         measurements => "#{}", metadata => "#{queue=>mail}"}},
                  {25, user_span_start, #{pid => "<0.1.0>", name => "open", id => 9}},
                  {30, vm_counter, #{name => "run_queue", value => -3, unit => "number"}},
                  {35, table_sample, #{pid => "<0.1.0>", table => "#Ref<0.1.2.3>", name => "shop_cart", memory => 17,
@@ -1214,6 +1216,8 @@ other_events(Config) ->
                  {50, "other:function", #{pid => "<0.1.0>"}}], Config),
     has(["10 span process=<0.1.0>#1 id=7 begin=0 end=10 outcome=\"ok\" name=\"checkout\"",
          "20 span process=<0.1.0>#1 id=3 begin=12 end=20 outcome=\"throw\" name=\"before\"",
+         "22 span process=<0.1.0>#1 id=0 begin=15 end=22 outcome=\"ok\" name=\"shop.order mail\" "
+         "metadata=\"#{queue=>mail}\"",
          "40 span process=<0.1.0>#1 id=9 begin=25 end=40 is_open name=\"open\"",
          "5 instant probe=user_mark node=0 process=<0.1.0>#1 other=-",
          "30 counter node=0 name=run_queue value=-3 unit=\"number\"",
@@ -1222,7 +1226,7 @@ other_events(Config) ->
          "37 sockets owner=<0.1.0>#1 sockets=60 name=\"udp\"",
          "40 instant probe=log node=0 process=<0.2.0>#3 other=-",
          "40 sample process=<0.3.0>#4 queue=17 memory=2600 reductions=80 entry=\"shop:loop/1\" state=\"waiting\"",
-         "- end events=13 skipped=1"], Dump),
+         "- end events=14 skipped=1"], Dump),
     ?assertEqual(1, length(of_kind("sample", Dump))).
 
 %% An event of a probe without a handler is an instant with its fields. The first two identifiers are its process and

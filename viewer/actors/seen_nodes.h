@@ -22,6 +22,7 @@
     KIND(OUTPUT, "output")                                                                         \
     KIND(SERVER_CALLS, "server calls")                                                             \
     KIND(SPANS, "spans")                                                                           \
+    KIND(TELEMETRY, "telemetry")                                                                   \
     KIND(MARKS, "marks")                                                                           \
     KIND(COUNTERS, "counters")                                                                     \
     KIND(LOG, "log")                                                                               \

@@ -24,6 +24,7 @@
 #include "model/parts/server_calls/server_calls.h"
 #include "model/parts/spans.h"
 #include "model/parts/tasks.h"
+#include "model/parts/telemetry.h"
 #include "reading/reader.h"
 
 struct dt_model {
@@ -141,6 +142,7 @@ static const struct handling {
     [DT_seq_trace_receive] = {dt_seq_trace_receive, OTHERS},
     [DT_user_span_start] = {dt_spans_event, OTHERS},
     [DT_user_span_stop] = {dt_spans_event, OTHERS},
+    [DT_telemetry_event] = {dt_telemetry_event, VM},
     [DT_withheld] = {withheld, OTHERS},
     [DT_cost_limit] = {ignore, OTHERS},
     [DT_vm_counter] = {dt_instants_counter, OTHERS},

@@ -63,6 +63,8 @@ enum { DT_ARG_MAX = 1024 };
     X(to)                                                                                          \
     X(text)                                                                                        \
     X(matched)                                                                                     \
+    X(measurements)                                                                                \
+    X(metadata)                                                                                    \
     X(label)                                                                                       \
     X(timer)                                                                                       \
     X(dead)                                                                                        \

@@ -50,6 +50,9 @@ static struct shown_as look(struct dt_packets *packets, const struct dt_recorded
     case DT_user_mark:
         return (struct shown_as){.category = DT_CATEGORY_mark,
                                  .name = dt_name(packets, f->user_mark.name)};
+    case DT_telemetry_event:
+        return (struct shown_as){.category = DT_CATEGORY_event,
+                                 .name = dt_name(packets, f->telemetry_event.name)};
     case DT_user_trace_s1:
         return (struct shown_as){DT_CATEGORY_mark, 0, "", f->user_trace_s1.message};
     case DT_user_trace_i4s4:

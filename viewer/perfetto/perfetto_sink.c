@@ -210,7 +210,12 @@ static void span(void *data, const struct dt_span *span) {
 
     dt_perfetto_begin_slice(s, track, span->begin, DT_CATEGORY_span,
                             dt_name(s->packets, span->name));
-    dt_arg_int(s->packets, DT_ARG_id, (int64_t)span->id);
+    if (span->telemetry) {
+        dt_arg_text(s->packets, DT_ARG_measurements, span->telemetry->measurements);
+        dt_arg_text(s->packets, DT_ARG_metadata, span->telemetry->metadata);
+    } else {
+        dt_arg_int(s->packets, DT_ARG_id, (int64_t)span->id);
+    }
     dt_arg_text(s->packets, DT_ARG_outcome, span->outcome);
     if (span->is_open)
         dt_arg_true(s->packets, DT_ARG_open);

@@ -192,6 +192,21 @@ static void span(struct dt_columns *c, const struct dt_summary *summary, const v
     dt_cell_some(c, span->failed);
 }
 
+/* Without a duration, the event has no times. */
+static void telemetry(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
+    const struct dt_named *kind = row;
+    bool has_failed = kind->failed > 0;
+
+    (void)summary;
+    dt_columns_text(c, kind->name);
+    dt_cell_count(c, kind->count);
+    dt_cell_ns(c, kind->took.count ? kind->total : DT_NO_VALUE);
+    cell_quantiles(c, &kind->took);
+    dt_cell_some(c, kind->failed);
+    dt_columns_text(
+        c, has_failed ? dt_show_share((double)kind->failed / (double)kind->count).text : "");
+}
+
 /* -- Messages --------------------------------------------------------------------------- */
 
 static void talk(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
@@ -355,6 +370,9 @@ static const struct dt_table tables[] = {
      .cells = port},
     {"Spans by total time", dt_rows_spans,
      DT_COLUMNS_OF("<span", "number", "p50", "p99", "max", "failed"), .cells = span},
+    {"Telemetry by total time", dt_rows_telemetry,
+     DT_COLUMNS_OF("<event", "number", "total", "p50", "p99", "max", "exceptions", "of all"),
+     .cells = telemetry},
     {"Counters of the VM", dt_rows_counters,
      DT_COLUMNS_OF("node", "<counter", "min", "max", "last", "<unit"), .cells = counter,
      .is_dull = was_zero, .without_dull = ", without those that were always 0",

@@ -266,15 +266,23 @@ struct dt_server_call {
     enum dt_outcome outcome;
 };
 
-/* A span of dyntrace:span/2. Spans of a process may overlap if events were lost. */
+/* What a span of the library telemetry has in addition. */
+struct dt_telemetry {
+    const char *key; /* whose value is part of the name: "route", "source"; "" if none */
+    const char *measurements, *metadata;
+};
+
+/* A span of dyntrace:span/2, or of the library telemetry. Spans of a process may overlap if events
+   were lost; those of telemetry may overlap in any case. */
 struct dt_span {
     struct dt_process *process;
-    uint64_t id;
+    uint64_t id; /* 0 for telemetry */
     const char *name;
     int64_t begin; /* computed from the duration if the start was not recorded */
     int64_t end;
     const char *outcome; /* "" if it is open */
     bool is_open;
+    const struct dt_telemetry *telemetry; /* NULL: a span of dyntrace:span/2 */
 };
 
 /* An event at one point in time, reported as recorded: a mark, a log line, an event of the VM

@@ -1,4 +1,4 @@
-/* A bounded table of names: functions, spans, counters. */
+/* A bounded table of names: functions, spans, kinds of telemetry, counters. */
 #pragma once
 
 #include "summary/quantiles.h"
@@ -11,6 +11,7 @@ enum { DT_PER_MILLE = 1000, DT_FULL = 950 };
 struct dt_named {
     struct dt_seen_node *node;
     char *name, *unit;
+    const char *key; /* of telemetry: struct dt_telemetry */
     uint64_t count, failed, inferred, measured;
     int64_t total, own;       /* ns; for a counter of shares, their sum */
     int64_t min, max, last;   /* for counters */

@@ -32,6 +32,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_pairs_init(&summary->copies, REPORTS);
     dt_names_init(&summary->calls);
     dt_names_init(&summary->spans);
+    dt_names_init(&summary->telemetry);
     dt_names_init(&summary->counters);
     dt_requests_init(&summary->requests);
     dt_lives_init(&summary->lives);
@@ -66,6 +67,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_pairs_free(&summary->copies);
     dt_names_free(&summary->calls);
     dt_names_free(&summary->spans);
+    dt_names_free(&summary->telemetry);
     dt_names_free(&summary->counters);
     dt_requests_free(&summary->requests);
     dt_lives_free(&summary->lives);

@@ -70,7 +70,7 @@ struct dt_summary {
     struct dt_top_n processes, ports;
     struct dt_pairs talks, server_calls, dead, reports; /* reports: of the VM, by probe */
     struct dt_pairs copies;                             /* by "send" or "spawn" */
-    struct dt_names calls, spans, counters;
+    struct dt_names calls, spans, telemetry, counters;
     struct dt_requests requests;
     struct dt_lives lives;
     struct dt_ets_tables ets_tables;

@@ -474,9 +474,12 @@ static void span(void *data, const struct dt_span *span) {
 
     dt_summary_at(summary, span->end);
     struct dt_actor *actor = dt_summary_traced(summary, span->process);
-    dt_summary_recorded(summary, actor ? actor->node : NULL, DT_RECORDED_SPANS);
-    struct dt_named *row = dt_names_row(&summary->spans, NULL, span->name);
+    dt_summary_recorded(summary, actor ? actor->node : NULL,
+                        span->telemetry ? DT_RECORDED_TELEMETRY : DT_RECORDED_SPANS);
+    struct dt_named *row =
+        dt_names_row(span->telemetry ? &summary->telemetry : &summary->spans, NULL, span->name);
     row->count++;
+    row->key = span->telemetry ? span->telemetry->key : NULL;
     if (span->is_open)
         return;
     row->failed += strcmp(span->outcome, "ok") != 0;

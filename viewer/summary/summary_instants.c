@@ -139,6 +139,13 @@ static void on_mark(struct dt_summary *summary, const struct dt_instant *i) {
     dt_summary_recorded(summary, dt_seen_node(&summary->actors.nodes, i->node), DT_RECORDED_MARKS);
 }
 
+/* An event without a duration. */
+static void on_telemetry(struct dt_summary *summary, const struct dt_instant *i) {
+    dt_summary_recorded(summary, dt_seen_node(&summary->actors.nodes, i->node),
+                        DT_RECORDED_TELEMETRY);
+    dt_names_row(&summary->telemetry, NULL, i->event->fields.telemetry_event.name)->count++;
+}
+
 static void on_link(struct dt_summary *summary, const struct dt_instant *i) {
     dt_summary_recorded(summary, dt_seen_node(&summary->actors.nodes, i->node), DT_RECORDED_LINKS);
 }
@@ -171,6 +178,7 @@ static void (*const handlers[DT_PROBES])(struct dt_summary *, const struct dt_in
     [DT_user_trace_s1] = on_mark,
     [DT_user_trace_i4s4] = on_mark,
     [DT_user_trace_n] = on_mark,
+    [DT_telemetry_event] = on_telemetry,
     [DT_process_link] = on_link,
     [DT_port_link] = on_link,
     [DT_driver_output] = on_output,

@@ -232,6 +232,14 @@ static void span(GString *to, const void *row) {
     count(to, "failed", span->failed);
 }
 
+/* Without a duration, the event has no times. */
+static void telemetry(GString *to, const void *row) {
+    const struct dt_named *kind = row;
+
+    span(to, kind);
+    dt_json_number(to, "total_ns", kind->took.count ? kind->total : DT_NO_VALUE);
+}
+
 static void counter(GString *to, const void *row) {
     const struct dt_named *counter = row;
 
@@ -418,6 +426,7 @@ static const struct table tables[] = {
     {"collections", dt_rows_collections, collection},
     {"ports", dt_rows_ports, port},
     {"spans", dt_rows_spans, span},
+    {"telemetry", dt_rows_telemetry, telemetry},
     {"counters", dt_rows_counters, counter},
     {"log", dt_rows_log, logged},
     {"others", dt_rows_others, other},

@@ -59,7 +59,7 @@ static void emit(struct node *node, const struct dt_recorded *event, bool is_gen
     q = dt_process_anywhere(node, ends[1]);
     instant.process = p ? &p->seen : NULL;
     instant.other = q ? &q->seen : NULL;
-    if (is_general)
+    if (is_general || event->probe == DT_telemetry_event)
         texts = hide_all(node->world, &shown);
     else
         hide_known(node, &shown);

@@ -81,6 +81,7 @@ section(
     graph && data.profile && functionTable(graph.merged, data.was).element,
     table("calls"),
     table("spans"),
+    table("telemetry"),
 );
 section("vm", "VM", null, table("ports"), table("counters"));
 section("log", "Log", null, table("log"));

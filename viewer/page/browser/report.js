@@ -293,6 +293,19 @@ function tables(data) {
                 c.count("Failed", "failed"),
             ],
         },
+        telemetry: {
+            title: "Telemetry",
+            sort: "Total",
+            columns: [
+                c.text("Event", "name", { className: "short" }),
+                c.count("Events", "count"),
+                c.ns("Total", "total_ns", { bar: true }),
+                c.ns("Median", "p50_ns"),
+                c.ns("99 %", "p99_ns"),
+                c.ns("Longest", "max_ns"),
+                c.count("Exceptions", "failed"),
+            ],
+        },
         counters: {
             title: "Counters of the VM",
             rows: counters.filter((row) => !wasZero(row)),

@@ -1,4 +1,6 @@
-/* Traced functions, and spans. */
+/* Traced functions, spans, telemetry. */
+#include <string.h>
+
 #include "shared/amounts.h"
 #include "summary/findings/rules.h"
 #include "summary/sorted_rows.h"
@@ -38,6 +40,53 @@ static void spans(struct dt_summary *summary) {
     }
 }
 
+static void failed_telemetry(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_telemetry(summary);
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < rows->len && found < dt_limits.failed_telemetry.per_rule; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+        const int64_t failed = (int64_t)row->failed, all = (int64_t)row->count;
+
+        if (row->failed < dt_limits.failed_telemetry.spans ||
+            !dt_is_share(failed, all, dt_limits.failed_telemetry.share))
+            continue;
+        dt_find(summary, DT_RULE_failed_telemetry,
+                dt_is_share(failed, all, dt_limits.failed_telemetry.most) ? DT_MEDIUM : DT_LOW, NULL,
+                "%s: %" PRIu64 " of %" PRIu64 " ended with an exception", row->name, row->failed,
+                row->count);
+        found++;
+    }
+}
+
+/* Whether the 99th percentile is too long for this kind, whose key is a literal. */
+static bool is_slow(const struct dt_named *row) {
+    const int64_t high = dt_quantile_p99(&row->took), median = dt_quantile(&row->took, 0.5);
+
+    if (!row->key || row->took.count < dt_limits.slow_telemetry.calls ||
+        high < dt_limits.slow_telemetry.time)
+        return false;
+    return strcmp(row->key, "source") == 0 ||
+           (strcmp(row->key, "route") == 0 && high / dt_limits.slow_telemetry.times >= median);
+}
+
+static void slow_telemetry(struct dt_summary *summary) {
+    g_autoptr(GPtrArray) rows = dt_rows_telemetry(summary);
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < rows->len && found < dt_limits.slow_telemetry.per_rule; i++) {
+        const struct dt_named *row = g_ptr_array_index(rows, i);
+
+        if (!is_slow(row))
+            continue;
+        dt_find(summary, DT_RULE_slow_telemetry, DT_LOW, NULL,
+                "%s: %" PRIu64 " calls, median %s, 99th percentile %s", row->name, row->took.count,
+                dt_show_ns(dt_quantile(&row->took, 0.5)).text,
+                dt_show_ns(dt_quantile_p99(&row->took)).text);
+        found++;
+    }
+}
+
 /* Reports one process only: the first, because processes are sorted by run time. */
 static void traced(struct dt_summary *summary) {
     for (unsigned i = 0; i < summary->processes.actors->len; i++) {
@@ -61,5 +110,7 @@ static void traced(struct dt_summary *summary) {
 void dt_find_in_calls(struct dt_summary *summary) {
     exceptions(summary);
     spans(summary);
+    failed_telemetry(summary);
+    slow_telemetry(summary);
     traced(summary);
 }
