@@ -2,7 +2,7 @@
 %% table has the medians.
 -module(dyntrace_bench_events).
 
--export([events/1, otp/1, otp_title/0, annotations/1, hostile/1]).
+-export([events/1, otp/1, otp_title/0, annotations/1, hostile/1, telemetry/1]).
 
 -import(dyntrace_bench_figures, [in_turn/2, over/0, above/2, ns/1, ratio/1]).
 
@@ -94,3 +94,34 @@ hostile(Consumers) ->
            [Name, ns(Floor), ns(Recorded), Ratio, ns(above(Recorded, Floor))]
        end || #{name := Name} <- Ops]},
      Ns}.
+
+%% -- Telemetry ------------------------------------------------------------------------------
+
+%% Each call is one event. The metadata is persistent, so it is not copied.
+-spec telemetry(dyntrace_bench_tracers:consumers()) -> measured().
+telemetry(Consumers) ->
+    ok = test_telemetry:load(),
+    Small = #{route => <<"/orders/:id">>, status => 200},
+    Ops = [(executes(Metadata))#{name => Name}
+           || {Name, Metadata} <- [{"two keys", Small},
+                                   {"the same, and a value of 10 MB", Small#{assigns => lists:seq(1, 625000)}},
+                                   {"the same, and 200,000 keys (10 MB)",
+                                    maps:merge(maps:from_list([{N, [N]} || N <- lists:seq(1, 200000)]), Small)}]],
+    Tracers = [untraced, floor, no_consumer, lttng, bpftrace],
+    Ns = in_turn(Tracers, fun(Tracer) -> under(Tracer, Ops, Consumers) end),
+    ok = test_telemetry:unload(),
+    {{"Telemetry",
+      "Nanoseconds per `telemetry:execute/3` without handlers, by its metadata. The function is a stand-in for that of "
+      "the library.",
+      ["metadata" | [dyntrace_bench_tracers:title(Tracer) || Tracer <- Tracers]], rows(Ops, Tracers, Ns)},
+     Ns}.
+
+executes(Metadata) ->
+    Key = {?MODULE, make_ref()},
+    ok = persistent_term:put(Key, Metadata),
+    #{name => "telemetry", flags => [call], events => 1,
+      new => fun() ->
+                     _ = erlang:trace_pattern({telemetry, execute, 3}, true, [local]),
+                     Shared = persistent_term:get(Key),
+                     fun() -> telemetry:execute([shop, order, stop], #{duration => 1250000}, Shared) end
+             end}.

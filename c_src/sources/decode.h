@@ -2,8 +2,8 @@
  * Decoding: from the arguments of a tracer callback to the struct of a probe.
  *
  * routes.def maps trace events to decoders. The decoders of the provider org_erlang_dyntrace are in
- * decode.c, decode_identity.c, current.c, files.c and telemetry.c, those of other providers in compat/. parts.h
- * has their common functions.
+ * decode.c, decode_identity.c, current.c, files.c and telemetry.c, those of other providers in
+ * compat/. parts.h has their common functions.
  *
  * Decoders run inside the traced process: ARCHITECTURE.md, "Callback invariants".
  */

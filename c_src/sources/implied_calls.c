@@ -11,8 +11,9 @@
 
 enum { MOST = 128, ARITY_BITS = 8, FREE = 0 };
 
-/* Elements are an atom and an arity; free ones are at the end. No two of these modules have functions
-   of the same name and arity. A read during a write may assign one event to the wrong consumer. */
+/* Elements are an atom and an arity; free ones are at the end. No two of these modules have
+   functions of the same name and arity. A read during a write may assign one event to the wrong
+   consumer. */
 static _Atomic uint64_t alone[MOST];
 
 static uint64_t key(ERL_NIF_TERM function, unsigned long arity) {

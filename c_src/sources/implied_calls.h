@@ -2,9 +2,9 @@
  * Implied calls: the calls of a module that the application traces for the probes of a group, even
  * if its functions are not configured.
  *
- * Such a call is an event of the module's group (MODULE_GROUP in routes.def) as well as of the group
- * `call`. A consumer of function_call must not see calls that are not configured, so the library has
- * a list of the functions that are traced only for their group.
+ * Such a call is an event of the module's group (MODULE_GROUP in routes.def) as well as of the
+ * group `call`. A consumer of function_call must not see calls that are not configured, so the
+ * library has a list of the functions that are traced only for their group.
  */
 #ifndef DT_SOURCES_IMPLIED_CALLS_H
 #define DT_SOURCES_IMPLIED_CALLS_H

@@ -1,5 +1,5 @@
-/* The metadata may be as large as a Plug.Conn with all its assigns. So only some keys are looked up:
-   the time of a look-up hardly depends on the size of the map. */
+/* The metadata may be as large as a Plug.Conn with all its assigns. So only some keys are looked
+   up: the time of a look-up hardly depends on the size of the map. */
 #include "sources/telemetry.h"
 
 #include "catalogue/atoms.h"
@@ -18,9 +18,7 @@ enum {
 };
 
 /* The holder is 0 for a key of the metadata itself. */
-static struct {
-    ERL_NIF_TERM holder, name;
-} keys[KEYS];
+static struct { ERL_NIF_TERM holder, name; } keys[KEYS];
 
 /* Units of durations per second. */
 static int64_t units = NS_PER_S;

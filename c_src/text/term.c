@@ -231,7 +231,10 @@ enum kind { TUPLE, LIST, MAP, RECORD, PAIRS };
 
 static const struct {
     char open, close;
-} marks[] = {[TUPLE] = {'{', '}'}, [LIST] = {'[', ']'}, [MAP] = {'{', '}'}, [RECORD] = {'{', '}'}, [PAIRS] = {'{', '}'}};
+} marks[] = {
+    [TUPLE] = {'{', '}'},  [LIST] = {'[', ']'},  [MAP] = {'{', '}'},
+    [RECORD] = {'{', '}'}, [PAIRS] = {'{', '}'},
+};
 
 /* A partially written term. */
 struct part {
@@ -244,8 +247,8 @@ struct part {
         } tuple;
         struct {
             const ERL_NIF_TERM *key, *next,
-                *end; /* the next key and value, the end of the values */
-        } record; /* or pairs */
+                *end;      /* the next key and value, the end of the values */
+        } record;          /* or pairs */
         ERL_NIF_TERM rest; /* the rest of a list */
         ErlNifMapIterator map;
     };
@@ -503,7 +506,9 @@ static bool next_of_record(struct writer *w, struct part *part, ERL_NIF_TERM *te
 typedef bool next_of(struct writer *w, struct part *part, ERL_NIF_TERM *term);
 
 static next_of *const next[] = {
-    [TUPLE] = next_of_tuple, [LIST] = next_of_list, [MAP] = next_of_map, [RECORD] = next_of_record, [PAIRS] = next_of_record};
+    [TUPLE] = next_of_tuple,   [LIST] = next_of_list,    [MAP] = next_of_map,
+    [RECORD] = next_of_record, [PAIRS] = next_of_record,
+};
 
 static void close_part(struct writer *w, struct stack *stack) {
     struct part *part = &stack->parts[--stack->depth];

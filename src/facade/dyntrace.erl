@@ -124,7 +124,8 @@
 -type following() :: #{processes := [atom()], ports := [atom()], calls := dyntrace_trace_flags:calls(),
                        functions := [dyntrace_trace_pattern:pattern()], files := boolean(),
                        telemetry := boolean(), seq_trace := boolean(), senders := boolean(),
-                       sources := [dyntrace_source:name()], untraced := non_neg_integer(), withheld := #{atom() => string()},
+                       sources := [dyntrace_source:name()],
+                       untraced := non_neg_integer(), withheld := #{atom() => string()},
                        paused := boolean(), pauses := non_neg_integer(), skipped := non_neg_integer()}.
 %% `processes', `ports': the trace flags that are set. `calls': which events of a call are traced, for the configured
 %% `functions'. `files', `telemetry': whether the functions of `prim_file', and `telemetry:execute/3', are traced for

@@ -10,9 +10,11 @@
 %% The events of a call that are required: each value includes those to its left.
 
 -type required() :: #{processes := [atom()], ports := [atom()], calls := calls(),
-                      implied := [dyntrace_trace_pattern:implied()], seq_trace := boolean(), senders := boolean(), sources := [dyntrace_source:name()]}.
+                      implied := [dyntrace_trace_pattern:implied()], seq_trace := boolean(), senders := boolean(),
+                      sources := [dyntrace_source:name()]}.
 %% `processes', `ports': their trace flags, sorted; `sources' are sorted, too. `calls': for the configured functions.
-%% `implied': the functions that are traced although they are not configured, sorted. `senders': whether received messages must include their senders.
+%% `implied': the functions that are traced although they are not configured, sorted. `senders': whether received
+%% messages must include their senders.
 
 -type table() :: #{Probe :: atom() => required()}.
 

@@ -3,7 +3,8 @@
 %% which need not be configured.
 -module(dyntrace_trace_pattern).
 
--export([patterns/1, configured/1, for_calls/2, by_function/1, as_returned/1, implied/0, implied_alone/1, first/1, version/1]).
+-export([patterns/1, configured/1, for_calls/2, by_function/1, as_returned/1, first/1, version/1]).
+-export([implied/0, implied_alone/1]).
 
 -type pattern() :: {module(), Function :: atom(), arity() | '_'} | implied().
 %% '_' is any function, or any arity.

@@ -473,7 +473,8 @@ report_of_telemetry(Config) ->
                             catch _:_ -> not_loaded
                             end
                     end),
-    [{module, Module} = call(Node, code, load_binary, [Module, "", Code]) || {Module, Code} <- test_telemetry:modules()],
+    [{module, Module} = call(Node, code, load_binary, [Module, "", Code])
+     || {Module, Code} <- test_telemetry:modules()],
     test_wait:until("the module is traced", true, fun() -> call(Node, test_telemetry, is_traced, []) end),
     Spans = call(Node, test_telemetry, works, [60]),
     {0, _} = test_command:finish(Report),

@@ -199,8 +199,9 @@ every_tag_by_hand(Config) ->
 %% Probes that fire for only one of the shapes of a tag's events, or after a comparison with an earlier event; and
 %% probes of modules with a group of their own, whose events also belong to the group of calls.
 others_by_hand() ->
-    [process_current, file_call, file_return, telemetry_event, process__heap_grow, process__heap_shrink, process__exit_signal__remote,
-     bif__entry, bif__return, nif__entry, nif__return | test_port_cases:probes() ++ test_port_cases:drivers()]
+    [process_current, file_call, file_return, telemetry_event, process__heap_grow, process__heap_shrink,
+     process__exit_signal__remote, bif__entry, bif__return, nif__entry, nif__return
+     | test_port_cases:probes() ++ test_port_cases:drivers()]
         -- [port__open, driver__start].
 
 %% A callback's arguments, of the right shape for the tag.

@@ -21,7 +21,8 @@ all() ->
      sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
      what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
      budget, unfollowed, node_stopped, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions,
-     files, files_beside_functions, telemetry, telemetry_beside_functions, shapes, attached_again_and_again, hundreds_of_times].
+     files, files_beside_functions, telemetry, telemetry_beside_functions, shapes, attached_again_and_again,
+     hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -686,7 +687,8 @@ telemetry(Config) ->
     test_wait:until("all events", length(Expected),
                     fun() -> length(lists:filter(Own, test_bpftrace:events(Consumer))) end),
     Events = test_bpftrace:stop(Consumer),
-    ?assertEqual(Expected, [{Name, Duration} || {_, #{name := Name, duration := Duration}} <- lists:filter(Own, Events)]),
+    ?assertEqual(Expected,
+                 [{Name, Duration} || {_, #{name := Name, duration := Duration}} <- lists:filter(Own, Events)]),
     ?assertEqual(2 * length(Expected), length(Events)),
     ?assertEqual([-1], lists:usort([Duration || {_, #{name := Name, duration := Duration}} <- Events, is_start(Name)])),
     until_pattern({telemetry, execute, 3}, false, Config),

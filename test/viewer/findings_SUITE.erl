@@ -165,7 +165,8 @@ cases() ->
      {failed_spans,
       [{0, user_span_start, #{pid => ?A, name => "pay", id => 1}},
        {9, user_span_stop, #{pid => ?A, name => "pay", id => 1, duration => 9, outcome => "error"}}]},
-     {failed_telemetry, [telemetry(N * ?MS, lists:nth(1 + N rem 2, ["stop", "exception"]), ?MS) || N <- lists:seq(1, 20)]},
+     {failed_telemetry, [telemetry(N * ?MS, lists:nth(1 + N rem 2, ["stop", "exception"]), ?MS)
+                         || N <- lists:seq(1, 20)]},
      {slow_telemetry, queries(98, 600)},
      {short_connections, connections(20)},
      {short_lives, lives(100)},

@@ -18,9 +18,9 @@ all() ->
 
 groups() ->
     [{known, [], [schedulers, states, without_waiting, messages, inferred_messages, unmatched_messages,
-                  without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans, telemetry,
-                  requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, other_events, counters,
-                  lost, nodes_of_one_pid, groups, ports]},
+                  without_messages, without_texts, calls, entered_before, entered_in_a_gap, server_calls, spans,
+                  telemetry, requests, spawns, exits, pid_used_again, kinds, thinned, nothing, instants, other_events,
+                  counters, lost, nodes_of_one_pid, groups, ports]},
      {bytes, [], [known_fields, flows_twice, order_of_processes, harmless_texts, invalid_utf8, names_are_bounded]},
      {recorded, [], [story, documented]},
      {any, [], [random_events, many_processes]}].

@@ -316,7 +316,8 @@ telemetry(Config) ->
              {"#{worker=>'Elixir.Shop.Mail',queue=>mail}", " Shop.Mail"}, {"#{queue=>mail}", " mail"},
              {"#{source=>nil,queue=>mail}", ""}, {"#{route=>{binary,11}}", ""}, {"#{status=>200,route=>a}", ""},
              {"#{route=><<\"a b\">>}", ""}, {"#{route=><<\"a\\\"b\">>}", ""}, {"#{route=><<1,2>>}", ""},
-             {"#{route=><<\"cut...", ""}, {"#{route=>", ""}, {"#{route", ""}, {"#{routes=>a}", ""}, {"#", ""}, {"", ""}],
+             {"#{route=><<\"cut...", ""}, {"#{route=>", ""}, {"#{route", ""}, {"#{routes=>a}", ""}, {"#", ""},
+             {"", ""}],
     Report = report([Event(0, "shop.order.start", -1, "#{}"), Event(10, "vm.memory", -1, "#{}")]
                     ++ [Event(1000 * N, lists:concat(["kind", N, case N rem 2 of 0 -> ".stop"; 1 -> ".exception" end]),
                               100 + N, Metadata)

@@ -191,8 +191,7 @@ static void server_call(void *data, const struct dt_server_call *c) {
 
 static void span(void *data, const struct dt_span *span) {
     LINE(data, span->end, "span", PROCESS("process", span->process), NUMBER("id", span->id),
-         AT(span, begin), AT(span, end), FLAG(span, is_open), TEXT(span, outcome),
-         TEXT(span, name),
+         AT(span, begin), AT(span, end), FLAG(span, is_open), TEXT(span, outcome), TEXT(span, name),
          TEXT_OF("metadata", span->telemetry ? span->telemetry->metadata : ""));
 }
 

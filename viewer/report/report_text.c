@@ -203,8 +203,8 @@ static void telemetry(struct dt_columns *c, const struct dt_summary *summary, co
     dt_cell_ns(c, kind->took.count ? kind->total : DT_NO_VALUE);
     cell_quantiles(c, &kind->took);
     dt_cell_some(c, kind->failed);
-    dt_columns_text(
-        c, has_failed ? dt_show_share((double)kind->failed / (double)kind->count).text : "");
+    dt_columns_text(c, has_failed ? dt_show_share((double)kind->failed / (double)kind->count).text
+                                  : "");
 }
 
 /* -- Messages --------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* Events of the library telemetry, as spans: those with a duration ended when they were recorded. */
+/* Events of the library telemetry, as spans: those with a duration ended when they were recorded.
+ */
 #pragma once
 
 #include "model/entities/nodes.h"

@@ -52,9 +52,9 @@ static void failed_telemetry(struct dt_summary *summary) {
             !dt_is_share(failed, all, dt_limits.failed_telemetry.share))
             continue;
         dt_find(summary, DT_RULE_failed_telemetry,
-                dt_is_share(failed, all, dt_limits.failed_telemetry.most) ? DT_MEDIUM : DT_LOW, NULL,
-                "%s: %" PRIu64 " of %" PRIu64 " ended with an exception", row->name, row->failed,
-                row->count);
+                dt_is_share(failed, all, dt_limits.failed_telemetry.most) ? DT_MEDIUM : DT_LOW,
+                NULL, "%s: %" PRIu64 " of %" PRIu64 " ended with an exception", row->name,
+                row->failed, row->count);
         found++;
     }
 }

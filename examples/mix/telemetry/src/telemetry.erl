@@ -45,7 +45,8 @@ execute([_ | _] = Name, Measurements, Metadata) when is_map(Measurements), is_ma
     ok.
 
 -spec span(Prefix :: event_name(), Metadata :: map(),
-           fun(() -> {Result, StopMetadata :: map()} | {Result, Measurements :: map(), StopMetadata :: map()})) -> Result.
+           fun(() -> {Result, StopMetadata :: map()} | {Result, Measurements :: map(), StopMetadata :: map()})) ->
+          Result.
 span(Prefix, Metadata, Function) ->
     Start = erlang:monotonic_time(),
     Context = make_ref(),
