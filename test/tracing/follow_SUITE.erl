@@ -21,8 +21,8 @@ all() ->
      sequential_tracing, other_tracers_keep_theirs, dbg_meanwhile, patterns_of_others, worker_killed,
      what_was_said_by_hand_holds, worker_that_fails, application_stopped, by_hand, as_configured, bad_configuration,
      budget, unfollowed, node_stopped, call_budget, cleared_alone, calls_of_the_consumer_before, no_generated_functions,
-     files, files_beside_functions, telemetry, telemetry_beside_functions, shapes, attached_again_and_again,
-     hundreds_of_times].
+     files, files_beside_functions, telemetry, telemetry_beside_functions, telemetry_shapes, shapes,
+     attached_again_and_again, hundreds_of_times].
 
 %% -- Following ---------------------------------------------------------------------------
 
@@ -683,14 +683,12 @@ telemetry(Config) ->
     until_following(telemetry, true, Config),
     ?assertMatch(#{calls := none, files := false, processes := [call]}, following(Config)),
     Expected = lists:append([spans_after_load(30, Config) || _ <- [first, again]]),
-    Own = fun({_, #{name := Name}}) -> not is_start(Name) end,
-    test_wait:until("all events", length(Expected),
-                    fun() -> length(lists:filter(Own, test_bpftrace:events(Consumer))) end),
-    Events = test_bpftrace:stop(Consumer),
-    ?assertEqual(Expected,
-                 [{Name, Duration} || {_, #{name := Name, duration := Duration}} <- lists:filter(Own, Events)]),
-    ?assertEqual(2 * length(Expected), length(Events)),
-    ?assertEqual([-1], lists:usort([Duration || {_, #{name := Name, duration := Duration}} <- Events, is_start(Name)])),
+    _ = call(Config, fun() -> spawn(telemetry, execute, [[the_end], #{}]) end),
+    _ = test_bpftrace:await(Consumer, fun({_, #{name := Name}}) -> Name =:= <<"the_end">> end),
+    Events = [{Name, Duration} || {_, #{name := Name, duration := Duration}} <- test_bpftrace:stop(Consumer)],
+    {Starts, Others} = lists:partition(fun is_start/1, Events),
+    ?assertEqual(Expected ++ [{<<"the_end">>, -1}], Others),
+    ?assertEqual(lists:duplicate(length(Expected), {<<"shop.order.start">>, -1}), Starts),
     until_pattern({telemetry, execute, 3}, false, Config),
     until_untraced(Config).
 
@@ -704,7 +702,7 @@ spans_after_load(Number, Config) ->
                          end),
     [{iolist_to_binary(lists:join(".", [atom_to_list(Part) || Part <- Name])), Ns} || {Name, Ns, _} <- Spans].
 
-is_start(Name) ->
+is_start({Name, _}) ->
     binary:longest_common_suffix([Name, <<".start">>]) =:= length(".start").
 
 %% A consumer of calls sees telemetry:execute/3 only if it is configured, and then also its end.
@@ -725,6 +723,20 @@ telemetry_beside_functions(Config) ->
     ?assertEqual([<<"unconfigured">>, <<"configured">>], [Name || {_, #{name := Name}} <- test_bpftrace:stop(Events)]),
     ?assertEqual([<<"telemetry:execute/2">>, <<"telemetry:execute/3">>],
                  [Entry || {_, #{entry := Entry}} <- test_bpftrace:stop(Calls)]).
+
+%% With `shape', telemetry has neither strings nor numbers.
+telemetry_shapes(Config) ->
+    start([{text, shape}], Config),
+    ok = call(Config, fun test_telemetry:load/0),
+    Consumer = attach([telemetry_event], Config),
+    until_pattern({telemetry, execute, 3}, [], Config),
+    _ = call(Config, fun() -> spawn(telemetry, execute, [[shop, stop], #{duration => 17},
+                                                         #{route => <<"/secret">>, status => ok, query => "secret"}])
+                     end),
+    {_, Event} = test_bpftrace:await(Consumer, fun({_, #{name := Name}}) -> Name =:= <<"shop.stop">> end),
+    ?assertMatch(#{duration := 17, measurements := <<"{map,1}">>,
+                   metadata := <<"#{route=>{binary,7},status=>ok,query=>{list,6}}">>}, Event),
+    _ = test_bpftrace:stop(Consumer).
 
 %% An option in the configuration determines whether texts show the contents of terms. With `shape', they do not.
 shapes(Config) ->
