@@ -107,7 +107,7 @@ telemetry(Consumers) ->
                                    {"the same, and a value of 10 MB", Small#{assigns => lists:seq(1, 625000)}},
                                    {"the same, and 200,000 keys (10 MB)",
                                     maps:merge(maps:from_list([{N, [N]} || N <- lists:seq(1, 200000)]), Small)}]],
-    Tracers = [untraced, floor, no_consumer, lttng, bpftrace],
+    Tracers = [untraced, floor, no_consumer, lttng],
     Ns = in_turn(Tracers, fun(Tracer) -> under(Tracer, Ops, Consumers) end),
     ok = test_telemetry:unload(),
     {{"Telemetry",
