@@ -25,7 +25,7 @@ DEBIAN_NEEDS := $(DEB_NEEDS) debootstrap rebar3 common_test
 DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
 CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
                proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               groff $(DEB_NEEDS) $(DIST_NEEDS) zsh qemu-aarch64-static
+               groff jsonschema $(DEB_NEEDS) $(DIST_NEEDS) zsh qemu-aarch64-static
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
@@ -270,7 +270,7 @@ PREFIX ?= /usr/local
 SHIPPED := $(DESTDIR)$(PREFIX)/lib/dyntrace
 SHARE   := $(DESTDIR)$(PREFIX)/share
 UNITS   := $(DESTDIR)$(PREFIX)/lib/systemd/system
-PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv')
+PACKAGE  = $(shell cd priv && find python -name '*.py' -o -name '*.bt' -o -name '*.tsv' -o -name '*.json')
 # The builds of the library for `dyntrace load` that exist, in a folder for each machine and C library: x86_64-gnu.
 BUILDS   = $(shell cd priv && find builds -name '*.so' 2>/dev/null)
 TARGET   = $(shell $(CC) -dumpmachine | sed 's/-.*-/-/')

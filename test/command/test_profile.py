@@ -15,7 +15,7 @@ from dyntrace_command.node.code import JIT, Names, Place, place_of
 from dyntrace_command.profiling import sample_paths, waiting_paths
 from dyntrace_command.profiling.profile_files import WRITERS, Taken, folded, page, speedscope, tree
 from dyntrace_command.profiling.pprof import pprof
-from dyntrace_command.profiling.profile_tables import certainty, hottest, tables
+from dyntrace_command.profiling.profile_tables import certainty, hottest, stack_kinds, summarized, tables
 from dyntrace_command.profiling.sample_paths import (
     BIF, BUSY, COLLECTION, ERLANG, IN_C, IN_ERLANG, LAST_SAVED, LEFT_OUT, NIF, NO_STACK, OTHER, OTHERS, PORT, TRACING,
     UNKNOWN, Frame, Located, Path, Paths, Sample, Samples, by_function, sample_of)
@@ -278,10 +278,10 @@ class Shown(unittest.TestCase):
 
     def test_tables(self) -> None:
         """Shares, own and total time, hottest paths."""
-        schedulers, processes, functions = tables(FOUND, 100, 1, [2, 0, 0])
+        schedulers, processes, functions = tables(summarized(FOUND, 100, 1, [2, 0, 0]))
         self.assertEqual([["SCHEDULERS", "CPU", "SHARE"], ["Erlang code", "0.60 s", "30.0 %"],
                           ["BIFs", "0.30 s", "15.0 %"], ["sleep, or not on a CPU", "", "55.0 %"]], schedulers)
-        self.assertEqual("stacks: 66.7 % exact, 33.3 % last saved, 0.0 % missing", certainty(FOUND))
+        self.assertEqual("stacks: 66.7 % exact, 33.3 % last saved, 0.0 % missing", certainty(stack_kinds(FOUND)))
         self.assertEqual([["SHARE", "CPU", "PROCESS", "HOTTEST PATH"],
                           ["90.0 %", "0.90 s", "<0.9.0> till", "shop:pay/1 > lists:sort/1  60.0 %"],
                           ["10.0 %", "0.10 s", "[polling for I/O]", ""]], processes)
@@ -294,7 +294,7 @@ class Shown(unittest.TestCase):
         """The remaining entries share one row."""
         many: Counter[Located] = collections.Counter({
             Located(f"<0.{n}.0>", f"<0.{n}.0>", (Frame("a:b/1"),), 0, ERLANG, "exact"): 1 for n in range(50)})
-        self.assertEqual(["76.0 %", "", "38 more", ""], tables(many, 99, 1, [])[0][-1])
+        self.assertEqual(["76.0 %", "", "38 more", ""], tables(summarized(many, 99, 1, []))[0][-1])
 
     def test_hottest(self) -> None:
         """The path goes from callee to callee, and ends where most samples do."""

@@ -171,13 +171,7 @@ said_of_nodes(Config) ->
     [test_node:stop(One) || One <- [Node, Mute]].
 
 as_json(Pid) ->
-    {0, Json} = test_command:run(["nodes", "--json"]),
-    File = filename:join(os:getenv("TMPDIR", "/tmp"), "unprepared-nodes-" ++ os:getpid()),
-    ok = file:write_file(File, Json),
-    [Load] = [Load || #{<<"pid">> := Number, <<"load">> := Load} <- test_viewer:decode(File),
-                      integer_to_list(Number) =:= Pid],
-    ok = file:delete(File),
-    Load.
+    maps:get(<<"load">>, test_command:listed(Pid)).
 
 no_distribution(Config) ->
     Node = bare(Config, []),

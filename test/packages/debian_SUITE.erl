@@ -267,7 +267,8 @@ stop_node(Node) ->
 %% A row of `dyntrace nodes --json`.
 listed(OsPid, Config) ->
     {0, _} = inside(Config, "dyntrace nodes --json > /work/nodes.json", []),
-    [Row] = [Row || #{<<"pid">> := Pid} = Row <- json("/work/nodes.json", Config), Pid =:= OsPid],
+    #{<<"nodes">> := Rows} = json("/work/nodes.json", Config),
+    [Row] = [Row || #{<<"pid">> := Pid} = Row <- Rows, Pid =:= OsPid],
     Row.
 
 %% What `dyntrace load` has left in the node or in the temporary folder. A library that was unloaded stays mapped.

@@ -138,7 +138,7 @@ listed() ->
     {0, Json} = run(["nodes", "--json"]),
     File = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-nodes-" ++ os:getpid()),
     ok = file:write_file(File, Json),
-    Listed = test_viewer:decode(File),
+    #{<<"nodes">> := Listed} = test_viewer:decode(File),
     ok = file:delete(File),
     Listed.
 

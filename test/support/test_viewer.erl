@@ -8,7 +8,7 @@
 -module(test_viewer).
 
 -export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, jsons/3,
-         decode/1, encode/1]).
+         decode/1, decode_all/1, encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}

@@ -1,10 +1,11 @@
 """Runs a subcommand: sets up streams and the umask, and maps exceptions to exit statuses."""
+import contextlib
 import os
-import signal
 import sys
 
 from dyntrace_command.cli.subcommands import SUBCOMMANDS, parsed
-from dyntrace_command.common.failures import FAILED, Failure
+from dyntrace_command.common.failures import FAILED, INTERRUPTED, STATUSES, Failure
+from dyntrace_command.common.json_output import put_error
 from dyntrace_command.common.terminal import clean, say
 from dyntrace_command.host.files import check_temporary
 
@@ -27,6 +28,7 @@ def main() -> int:
     """Runs the command line and returns the exit status."""
     open_streams()
     options = parsed(sys.argv[1:])
+    has_json = getattr(options, "json", False)
     # Recordings and output files contain the texts of messages: only their owner may read them.
     os.umask(0o077)
     try:
@@ -35,15 +37,22 @@ def main() -> int:
         sys.stdout.flush()
         return status
     except Failure as failure:
+        if has_json:
+            put_error(failure.status, failure.key, failure.cause, failure.step)
         say(failure.text)
         return failure.status
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        if has_json:
+            put_error(INTERRUPTED, "interrupted", STATUSES[INTERRUPTED][0])
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader has gone: `dyntrace nodes | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except OSError as error:
+        with contextlib.suppress(OSError):
+            if has_json:
+                put_error(FAILED, "system", clean(str(error)))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         say(f"dyntrace: {clean(str(error))}")
         return FAILED

@@ -6,12 +6,14 @@ modules of the subcommand that runs are loaded. tools/from_parser makes the man 
 import argparse
 import importlib
 import os
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+import sys
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 from dyntrace_command.cli import arguments
 from dyntrace_command.common.columns import COUNTED, SAMPLED
 from dyntrace_command.common.events import ALL, EVENT_GROUPS, OF_ALL, OF_CLUSTER, ON_REQUEST
-from dyntrace_command.common.failures import STATUSES
+from dyntrace_command.common.failures import STATUSES, WRONG_ARGUMENTS
+from dyntrace_command.common.json_output import put_error
 from dyntrace_command.common.outputs import (CONTENTS, PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of,
                                              words_of)
 from dyntrace_command.common.relay_address import RELAY_PORT
@@ -64,6 +66,7 @@ NODE_HELP = "the node's name, the part of it before the @, or its process number
     "the host has dyntrace"
 NODE = argument("node", nargs="?", metavar="NODE", help=NODE_HELP)
 NODES = argument("nodes", nargs="*", metavar="NODE", help=NODE_HELP)
+JSON = argument("--json", action="store_true", help="print JSON (docs/json.md)")
 UNPREPARED = argument("node", metavar="NODE", help="the node's name, the part of it before the @, or its "
                       "process number")
 
@@ -89,7 +92,7 @@ OF_PICTURES = [argument(option, action="append", words=words_of(option), metavar
 
 SUBCOMMANDS = {
     "nodes": Subcommand("list the Erlang VMs of this host, and their consumers", [
-        argument("--json", action="store_true", help="print JSON")],
+        JSON],
         "nodes.show_nodes"),
     "report": Subcommand("record for ten seconds, then write a page with findings", [
         NODES,
@@ -101,7 +104,8 @@ SUBCOMMANDS = {
                  "or --functions, tracing pauses when it has cost 8 %% of the CPU time that the node uses"),
         argument("--contents", choices=["shape", "full"], default="shape", help=CONTENTS),
         argument("--load", action="store_true", help="load the library into the nodes first, and unload it at the end"),
-        argument("--keep", metavar="FOLDER", help="keep the recording in this folder")],
+        argument("--keep", metavar="FOLDER", help="keep the recording in this folder"),
+        argument("--json", action="store_true", help="print the report as JSON, instead of writing a file")],
         "report.report"),
     "load": Subcommand("load the library into a running node that does not have it", [UNPREPARED],
                        "load.load"),
@@ -110,7 +114,9 @@ SUBCOMMANDS = {
         argument("script", nargs="?", metavar="SCRIPT", help="the name of a shipped script, or the path of a file, "
                  "which has a /; arguments after -- are passed to the script"),
         NODE,
-        for_seconds(None, "end after N seconds (default: at Ctrl-C)")],
+        for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
+        argument("--json", action="store_true", help="print the scripts as JSON; of a running script, a line of JSON "
+                 "for each message of bpftrace")],
         "run.run"),
     "record": Subcommand("record nodes with LTTng into a folder", [
         NODES,
@@ -144,7 +150,8 @@ SUBCOMMANDS = {
         argument("--list", action="store_true", help="list the snapshots that a recorder with a cause has written "
                  f"into the folder of -o (default: {SNAPSHOTS} or, if there is none, the folders in {OF_SERVICES})"),
         argument("--ssh", metavar="COMMAND", type=arguments.program, default=os.environ.get("DYNTRACE_SSH", SSH),
-                 help=f"the program that runs a command on another host (default: {SSH})")],
+                 help=f"the program that runs a command on another host (default: {SSH})"),
+        argument("--json", action="store_true", help="with --list: print JSON")],
         "snapshot.snapshot"),
     "top": Subcommand("show the busiest processes live, each second", [
         NODE,
@@ -154,7 +161,8 @@ SUBCOMMANDS = {
         argument("--rows", type=arguments.rows, metavar="N", help="number of rows (default: the terminal's, else 20)"),
         argument("--exact", action="store_true", help="count every event instead of sampling: run time, messages, "
                  "garbage collections. A busy node may lose half of its throughput during that time"),
-        argument("--own", action="store_true", help="also show the processes of dyntrace")],
+        argument("--own", action="store_true", help="also show the processes of dyntrace"),
+        argument("--json", action="store_true", help="print a line of JSON each second")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,
@@ -167,20 +175,22 @@ SUBCOMMANDS = {
         argument("--compare", metavar="FILE", help="also show how the shares of functions differ from those of an "
                  "earlier profile, written with `-o NAME.folded`"),
         argument("-o", "--output", type=arguments.profile_file, metavar="FILE", help=f"{PROFILES} (default: print "
-                 "tables on the terminal)")],
+                 "tables on the terminal)"),
+        JSON],
         "profile.profile"),
     "stacks": Subcommand("print the stacks of all processes and schedulers; works on a node that hangs", [
         UNPREPARED,
         argument("--process", metavar="PROCESS", default="", help="only this process, by name or pid, with its whole "
                  "stack"),
-        argument("--json", action="store_true", help="print JSON")],
+        JSON],
         "stacks.stacks"),
     "request": Subcommand("follow one request through processes, as a timeline", [
         NODE,
         argument("label", nargs="?", metavar="LABEL", help="the label of its seq_trace token"),
         argument("--next", type=arguments.function, metavar="MODULE:FUNCTION", help="follow the next request that "
                  "calls this function, inferred from its messages; the node has to trace the function"),
-        for_seconds(60, "how long to wait for the request (default: 60)")],
+        for_seconds(60, "how long to wait for the request (default: 60)"),
+        JSON],
         "request.request"),
     "relay": Subcommand("receive the recordings of other hosts, until Ctrl-C", [
         argument("-o", "--output", metavar="FOLDER", default="dyntrace-relay",
@@ -197,14 +207,24 @@ SUBCOMMANDS = {
                  "report on the terminal)"),
         argument("--no-clock-correction", dest="clock_correction", action="store_false", help="do not correct the "
                  "clocks of several hosts"),
+        argument("--json", action="store_true", help="print the report as JSON"),
         *OF_PICTURES],
         "view.view"),
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that reports wrong arguments as JSON, too, if --json is among them."""
+
+    def error(self, message: str) -> NoReturn:
+        if "--json" in sys.argv:
+            put_error(WRONG_ARGUMENTS, "wrong_arguments", message, f"`{self.prog} --help` lists the arguments")
+        super().error(message)
+
+
 def parser() -> argparse.ArgumentParser:
     """Returns a parser for the table."""
-    main_parser = argparse.ArgumentParser(prog="dyntrace", description=DESCRIPTION, epilog=STATUS_HELP)
+    main_parser = Parser(prog="dyntrace", description=DESCRIPTION, epilog=STATUS_HELP)
     main_parser.add_argument("--version", action="version", version=f"dyntrace {own_version()}")
     commands = main_parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.required = True
@@ -215,7 +235,50 @@ def parser() -> argparse.ArgumentParser:
     return main_parser
 
 
-def check_when(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+def check_report(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks what is loaded, and that the report goes to one place."""
+    if options.load and not options.nodes:
+        whole.error("report: --load requires NODE")
+    check_json(options, whole)
+
+
+def check_json(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks that a report goes to one place."""
+    if options.json and options.output:
+        whole.error(f"{options.command}: --json excludes -o; `-o FILE.json` writes the same into a file")
+
+
+def check_view(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Sets the parameters of the output format."""
+    check_json(options, whole)
+    given = {of.names[0]: getattr(options, of.names[0].strip("-")) for of in OF_PICTURES}
+    try:
+        options.params = chosen(options.output, {option: values for option, values in given.items() if values})
+    except ValueError as mistake:
+        whole.error(f"view: {mistake}")
+
+
+def check_top(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks that the frames have the column to sort by."""
+    if options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
+        whole.error(f"top: --sort {options.sort} works only {'without' if options.exact else 'with'} --exact")
+
+
+def check_profile(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks which arguments are given together."""
+    if options.wall and (options.process or options.compare):
+        whole.error("profile: --wall takes neither --process nor --compare")
+
+
+def check_request(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks what selects the request: a single argument is the label."""
+    if options.label is None and options.next is None:
+        options.node, options.label = None, options.node
+    if (options.label is None) == (options.next is None):
+        whole.error("request: give either a LABEL or --next MODULE:FUNCTION")
+
+
+def check_record(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
     """Checks the options that go with --when, and sets their defaults."""
     if options.full and not options.snapshot:
         whole.error("record: --full requires --snapshot")
@@ -241,14 +304,20 @@ def check_snapshot(options: argparse.Namespace, whole: argparse.ArgumentParser) 
     """Checks which arguments are given together, and sets the folders of --list."""
     if options.hosts and options.output == "-":
         whole.error("snapshot: -o - works only without HOST")
+    if options.json and not options.list:
+        whole.error("snapshot: --json requires --list")
     if options.list:
         if options.hosts or options.output == "-":
             whole.error("snapshot: --list takes neither HOST nor -o -")
         options.folders = [options.output] if options.output else snapshot_folders(SNAPSHOTS, OF_SERVICES)
 
 
+CHECKS = {"profile": check_profile, "record": check_record, "report": check_report, "request": check_request,
+          "snapshot": check_snapshot, "top": check_top, "view": check_view}
+
+
 def parsed(words: Sequence[str]) -> argparse.Namespace:
-    """Parses the command line. Arguments of a script follow --; a single argument of `request` is the label."""
+    """Parses the command line. Arguments of a script follow --."""
     extra: Sequence[str] = []
     if words[:1] == ["run"] and "--" in words:
         at = words.index("--")
@@ -257,25 +326,6 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
     options = whole.parse_args(words)
     if options.command == "run":
         options.arguments = extra
-    if options.command == "view":
-        given = {of.names[0]: getattr(options, of.names[0].strip("-")) for of in OF_PICTURES}
-        try:
-            options.params = chosen(options.output, {option: values for option, values in given.items() if values})
-        except ValueError as mistake:
-            whole.error(f"view: {mistake}")
-    if options.command == "top" and options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
-        whole.error(f"top: --sort {options.sort} works only {'without' if options.exact else 'with'} --exact")
-    if options.command == "report" and options.load and not options.nodes:
-        whole.error("report: --load requires NODE")
-    if options.command == "snapshot":
-        check_snapshot(options, whole)
-    if options.command == "profile" and options.wall and (options.process or options.compare):
-        whole.error("profile: --wall takes neither --process nor --compare")
-    if options.command == "record":
-        check_when(options, whole)
-    if options.command == "request":
-        if options.label is None and options.next is None:
-            options.node, options.label = None, options.node
-        if (options.label is None) == (options.next is None):
-            whole.error("request: give either a LABEL or --next MODULE:FUNCTION")
+    if options.command in CHECKS:
+        CHECKS[options.command](options, whole)
     return options

@@ -2,10 +2,10 @@
 import argparse
 import collections
 import contextlib
-import json
 from typing import DefaultDict, Dict, List, Optional, Tuple
 
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.json_output import put
 from dyntrace_command.common.terminal import plural, print_table
 from dyntrace_command.node.library_builds import builds
 from dyntrace_command.node.loading import is_bare, obstacle
@@ -22,7 +22,7 @@ def show_nodes(options: argparse.Namespace) -> None:
     found = nodes(more=obstacle)
     obstacles: Dict[int, Optional[str]] = {node.pid: node.more for node in found if is_bare(node)}
     if options.json:
-        print(json.dumps([{**node.as_json(), "load": load_as_json(node, obstacles)} for node in found], indent=2))
+        put({"nodes": [{**node.as_json(), "load": load_as_json(node, obstacles)} for node in found]})
         return
     if not found:
         raise Failure("no_vm")

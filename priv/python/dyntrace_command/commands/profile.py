@@ -8,21 +8,24 @@ import contextlib
 import math
 import select
 import time
-from typing import Counter, Optional, Set
+from typing import Any, Counter, Dict, Optional, Set
 
 from dyntrace_command.common.failures import Failure, reason
+from dyntrace_command.common.json_output import put
 from dyntrace_command.common.outputs import PROFILE_FILES, extension_of
 from dyntrace_command.common.terminal import clean, plural, print_table, say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import checked_output, write_file
 from dyntrace_command.node.code import Code
 from dyntrace_command.node.node import Node, check_readable, find_node, pick
+from dyntrace_command.profiling import profile_comparison, waiting_paths
 from dyntrace_command.profiling.folded_stacks import folded_paths, stacks_of
 from dyntrace_command.profiling.profile_comparison import changes
 from dyntrace_command.profiling.profile_files import TIMED, WRITERS, Taken
-from dyntrace_command.profiling.profile_tables import certainty, tables
+from dyntrace_command.profiling.profile_tables import (JSON_ROWS, ROWS, Profile, as_json, certainty,
+                                                      stack_kinds, summarized, tables)
 from dyntrace_command.profiling.sample_paths import Located, Samples, by_function, paths
-from dyntrace_command.profiling.waiting_paths import sample_all, table
+from dyntrace_command.profiling.waiting_paths import sample_all
 from dyntrace_command.tracers.bpftrace import AT_ONCE, Bpftrace, Names, require_bpftrace, require_btf
 from dyntrace_command.tracers.scheduler_samples import program
 
@@ -56,22 +59,41 @@ def profile(options: argparse.Namespace) -> None:
     if not found:
         who = f"process {options.process} of {node.show()}" if options.process else node.show()
         raise Failure("no_samples", who=who, seconds=seconds)
-    taken = Taken(f"{node.node}, CPU samples, {time.strftime('%Y-%m-%d %H:%M:%S')}", options.hz, seconds,
-                  compared_to=old)
+    taken = Taken(title_of(node, "CPU samples"), options.hz, seconds, compared_to=old)
     if output:
         write_file(output, WRITERS[kind](found, taken))
+    changed = changes(old, stacks_of(by_function(found))) if old else []
+    summary = summarized(found, options.hz, seconds, [] if options.process else counts,
+                         JSON_ROWS if options.json else ROWS)
+    if options.json:
+        put({**head(node, output), **as_json(summary), "changes": [row._asdict() for row in changed]})
+        return
+    if output:
         print(output)
     if old:
         print(f"changes since {options.compare}, in points of all samples:\n")
-        print_table(changes(old, stacks_of(by_function(found))))
-    if output or old:
-        return
-    total = sum(found.values())
-    print(f"profile of {node.show()}: {plural(seconds, 'second')}, {total} samples at {options.hz} Hz = "
-          f"{taken.cpus(total)} CPUs; {certainty(found)}")
-    for rows in tables(found, options.hz, seconds, [] if options.process else counts):
+        print_table(profile_comparison.table(changed))
+    if not output and not old:
+        show(node, summary, taken)
+
+
+def show(node: Node, summary: Profile, taken: Taken) -> None:
+    """Prints the tables."""
+    print(f"profile of {node.show()}: {plural(summary.seconds, 'second')}, {summary.samples} samples at "
+          f"{summary.hertz} Hz = {taken.cpus(summary.samples)} CPUs; {certainty(summary.stacks)}")
+    for rows in tables(summary):
         print()
         print_table(rows)
+
+
+def title_of(node: Node, what: str) -> str:
+    """Returns the title of a file."""
+    return f"{node.node}, {what}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
+
+
+def head(node: Node, output: Optional[str]) -> Dict[str, Any]:
+    """Returns the first values of the JSON."""
+    return {"node": node.node, "pid": node.pid, "file": output}
 
 
 def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
@@ -87,14 +109,18 @@ def wall(options: argparse.Namespace, output: Optional[str], kind: str) -> None:
     if waiting.unread:
         say(f"dyntrace: processes that could not be read: {waiting.unread} per snapshot, on average")
     if output:
-        title = f"{node.node}, all processes, {time.strftime('%Y-%m-%d %H:%M:%S')}"
-        taken = Taken(title, waiting.snapshots / waiting.seconds, round(waiting.seconds), waiting.snapshots)
+        taken = Taken(title_of(node, "all processes"), waiting.snapshots / waiting.seconds, round(waiting.seconds),
+                      waiting.snapshots)
         write_file(output, WRITERS[kind](waiting.of, taken))
+    if options.json:
+        put({**head(node, output), **waiting_paths.as_json(waiting)})
+        return
+    if output:
         print(output)
         return
     print(f"processes of {node.show()}: {plural(waiting.snapshots, 'snapshot')} in {waiting.seconds:.1f} s; "
-          f"{certainty(waiting.of)}\n")
-    print_table(table(waiting))
+          f"{certainty(stack_kinds(waiting.of))}\n")
+    print_table(waiting_paths.table(waiting))
 
 
 def readable_node(name: str) -> Node:

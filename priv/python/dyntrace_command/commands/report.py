@@ -40,6 +40,8 @@ def report(options: argparse.Namespace) -> None:
         if is_alone and not options.events:
             say("single node: message deliveries are inferred (use --events all to record them)")
         params = {"contents": options.contents}
+        if options.json:
+            params["format"] = "json"
         if output.endswith(".html"):
             params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions,
@@ -61,7 +63,10 @@ def report(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def output_of(options: argparse.Namespace, chosen: Sequence[Node]) -> Iterator[str]:
-    """Yields the absolute path of the output file, by default of a page in the current folder. Yields `-` unchanged."""
+    """Yields the absolute path of the output file, by default of a page in the current folder; `-` for the terminal."""
+    if options.json:
+        yield "-"
+        return
     if options.output:
         yield checked_output(options.output)
         return

@@ -9,11 +9,13 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.json_output import put
 from dyntrace_command.common.terminal import say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.node.node import Node, pick
 from dyntrace_command.recording.request_inference import Request, inferred
-from dyntrace_command.recording.request_timeline import Step, from_its_begin, show_timeline, step_of, whole_texts
+from dyntrace_command.recording.request_timeline import (Step, from_its_begin, show_timeline, step_of,
+                                                         timeline_as_json, whole_texts)
 from dyntrace_command.tracers.bpftrace import Bpftrace, Names, begins_with, text
 
 # A request has ended after QUIET_S seconds without a message. Events of other CPUs arrive within SETTLED_S. A label
@@ -62,8 +64,13 @@ def request(options: argparse.Namespace) -> None:
         raise Failure("node_gone", pid=node.pid, name=node.node)
     if not steps:
         raise Failure(wanted.key, **wanted.values, seconds=f"{waited:.0f}")
-    print(show_timeline(steps, names, inferred=options.next is not None))
-    if len(steps) == STEPS_MOST:
+    is_inferred, is_cut = options.next is not None, len(steps) == STEPS_MOST
+    if options.json:
+        put({"node": node.node, "pid": node.pid, "inferred": is_inferred, "cut": is_cut,
+             **timeline_as_json(steps, names)})
+    else:
+        print(show_timeline(steps, names, is_inferred))
+    if is_cut:
         say(f"dyntrace: only the first {STEPS_MOST} events of the request are shown")
 
 

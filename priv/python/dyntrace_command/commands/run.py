@@ -14,6 +14,7 @@ import time
 from typing import Callable, Dict, List, Optional, Set
 
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.json_output import put
 from dyntrace_command.common.terminal import clean, say
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.tools import own_data
@@ -31,7 +32,7 @@ LOOK_S = 0.5
 def run(options: argparse.Namespace) -> int:
     """Runs the script, or lists the scripts; returns bpftrace's exit status."""
     if options.script is None:
-        list_scripts()
+        list_scripts(options.json)
         return 0
     script = find_script(options.script)
     bpftrace = require_bpftrace()
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.flush()
     before = node.probes()
     messages = Messages()
-    process = messages.start_with([bpftrace, *quiet_option(bpftrace), "-e", program, library, *end])
+    process = messages.start_with([bpftrace, *quiet_option(bpftrace), *(["-f", "json"] if options.json else []),
+                                   "-e", program, library, *end])
     with Interrupted() as interrupted:
         if options.seconds:
             wait_for(process, interrupted, ATTACHED_S, lambda: node.probes() != before)
@@ -124,12 +126,15 @@ def scripts() -> Dict[str, str]:
     return {os.path.basename(path)[:-3]: path for path in found}
 
 
-def list_scripts() -> None:
+def list_scripts(has_json: bool) -> None:
     """Prints each script with the first line of its comment."""
-    found = scripts()
+    found = {name: first_line(path) for name, path in scripts().items()}
+    if has_json:
+        put({"scripts": [{"name": name, "description": description} for name, description in found.items()]})
+        return
     width = max(map(len, found))
-    for name, path in found.items():
-        print(f"{name:<{width}}  {first_line(path)}")
+    for name, description in found.items():
+        print(f"{name:<{width}}  {description}")
 
 
 def first_line(path: str) -> str:

@@ -6,9 +6,10 @@ import socket
 import sys
 import tarfile
 import time
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from dyntrace_command.common.failures import Failure, reason
+from dyntrace_command.common.json_output import put
 from dyntrace_command.common.terminal import clean, first_of, print_table, say, size
 from dyntrace_command.host.children import Interrupted, temporary_folder
 from dyntrace_command.host.files import NEEDED_AT_START, check_room, private_folder
@@ -17,7 +18,7 @@ from dyntrace_command.host.trees import folder_size, remove_empty
 from dyntrace_command.recording.archive import Allowance, Packer
 from dyntrace_command.recording.hosts import Collected, Host
 from dyntrace_command.recording.session import flight_recorders
-from dyntrace_command.recording.snapshots import is_recorded_into, snapshots
+from dyntrace_command.recording.snapshots import Snapshot, is_recorded_into, snapshots
 from dyntrace_command.tracers.lttng import Lttng, daemons_here
 
 ARGUMENTS = ["snapshot", "-o", "-"]
@@ -26,38 +27,67 @@ ARGUMENTS = ["snapshot", "-o", "-"]
 TEXT_MOST, NAME_MOST = 80, 60
 
 
-def snapshot(options: argparse.Namespace) -> None:
+def snapshot(options: argparse.Namespace) -> Optional[int]:
     """Collects into one folder per host; with `-o -`, writes those of this host to standard output."""
     if options.list:
-        show_lists(options.folders)
-    elif options.output == "-":
+        return show_lists(options.folders, options.json)
+    if options.output == "-":
         send()
     else:
         collect(options)
+    return None
 
 
-def show_lists(folders: Sequence[str]) -> None:
+class Listed(NamedTuple):
+    """The folder of a recorder: its snapshots with their bytes, the oldest first; whether the recorder still runs; why
+    the folder can't be read, None if it can."""
+    folder: str
+    snapshots: List[Tuple[Snapshot, int]] = []
+    is_recorded: bool = False
+    why: Optional[str] = None
+
+    def as_json(self) -> Dict[str, object]:
+        """Returns the object that --json prints."""
+        return {"folder": self.folder, "unreadable": self.why, "recorder_runs": self.is_recorded,
+                "snapshots": [{"time_ns": round(one.time * 1e6) * 1000, "cause": one.cause, "node": one.node,
+                               "more": one.more, "size_bytes": size_bytes, "folder": one.path, "text": one.text}
+                              for one, size_bytes in self.snapshots]}
+
+    def show(self) -> None:
+        """Prints a table."""
+        if self.why is not None:
+            say(f"dyntrace: {clean(self.folder)}: {self.why}")
+            return
+        rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(size_bytes),
+                 os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one, size_bytes in self.snapshots]
+        print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
+        say(f"{'a recorder' if self.is_recorded else 'no recorder'} writes into {self.folder}")
+
+
+def show_lists(folders: Sequence[str], has_json: bool) -> Optional[int]:
     """Prints the snapshots in each folder; an unreadable folder does not hide the others."""
-    failed = False
-    for folder in folders:
-        try:
-            show_list(folder)
-        except OSError as error:
-            say(f"dyntrace: {clean(folder)}: {reason(error)}")
-            failed = True
-    if failed:
-        raise Failure("unlisted")
+    found = [listed(folder) for folder in folders]
+    if has_json:
+        put({"folders": [one.as_json() for one in found]})
+    else:
+        for one in found:
+            one.show()
+    if all(one.why is None for one in found):
+        return None
+    failure = Failure("unlisted")
+    say(failure.text)
+    return failure.status
 
 
-def show_list(folder: str) -> None:
-    """Prints the snapshots of a recorder with causes, the oldest first, and whether it still runs."""
+def listed(folder: str) -> Listed:
+    """Returns the snapshots in a folder."""
     if not os.path.isdir(folder):
         raise Failure("no_snapshot_folder", folder=folder)
-    rows = [[one.moment(), clean(one.cause), clean(one.node), one.counted(), size(folder_size(one.path)),
-             os.path.basename(one.path), clean(one.text)[:TEXT_MOST]] for one in snapshots(folder)]
-    print_table([["TIME", "CAUSE", "NODE", "MORE", "SIZE", "FOLDER", "WHAT"], *rows])
-    who = "a recorder" if is_recorded_into(folder) else "no recorder"
-    say(f"{who} writes into {os.path.abspath(folder)}")
+    path = os.path.abspath(folder)
+    try:
+        return Listed(path, [(one, folder_size(one.path)) for one in snapshots(folder)], is_recorded_into(folder))
+    except OSError as error:
+        return Listed(path, why=reason(error))
 
 
 def collect(options: argparse.Namespace) -> None:

@@ -3,10 +3,10 @@
 It reads the node's memory, so it works while the node answers no request.
 """
 import argparse
-import json
 from typing import Any, Dict
 
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.json_output import put
 from dyntrace_command.common.terminal import say
 from dyntrace_command.node.node import Node, find_node
 from dyntrace_command.node.stack_text import notes, shown, stacks_of
@@ -21,7 +21,7 @@ def stacks(options: argparse.Namespace) -> None:
             say(f"dyntrace: {found['unread']} processes could not be read")
         raise Failure("no_process", process=options.process, node=node.show())
     if options.json:
-        print(json.dumps(as_json(found, node), indent=2))
+        put(as_json(found, node))
     else:
         print("\n".join(shown(found, node, options.process)))
     for note in notes(found):

@@ -26,6 +26,8 @@ def view(options: argparse.Namespace) -> None:
         causes = [one for one in map(snapshot_at, options.folders) if one]
         show_causes(options, mirror, output, causes)
         params = {} if options.clock_correction else {"clocks": "recorded"}
+        if options.json:
+            params["format"] = "json"
         params.update(saved(options.folders))
         params.update(ended([End(clean(one.node), clean(one.text)) for one in causes if one.cause == END]))
         for text in draw(mirror, output, {**params, **options.params}):
@@ -46,7 +48,7 @@ def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[st
     if after is not None:
         lines[0] += f", {after:.3f} s after the first event"
     lines += [f"stacks of {clean(one.node)} at that time: {clean(one.stacks())}" for one in causes if one.stacks()]
-    if output in (None, "-"):
+    if output in (None, "-") and not options.json:
         print("\n".join(lines) + "\n", flush=True)
         return
     say("\n".join(lines))

@@ -8,14 +8,14 @@ import pwd
 import sys
 from typing import Dict, Tuple
 
-NOT_ALLOWED, MISSING, NO_NODE, NO_ROOM, FAILED = 3, 4, 5, 6, 1
+NOT_ALLOWED, MISSING, NO_NODE, NO_ROOM, FAILED, WRONG_ARGUMENTS, INTERRUPTED = 3, 4, 5, 6, 1, 2, 130
 
 # Exit statuses: what each means, for the help, and more about it, for the man page.
 STATUSES = {
     0: ("success", ""),
     FAILED: ("failed", "a tool, daemon, relay or host failed, or a folder already exists, can't be written or is not "
              "a recording"),
-    2: ("wrong arguments", ""),
+    WRONG_ARGUMENTS: ("wrong arguments", ""),
     NOT_ALLOWED: ("not allowed", "you are not root, the node, folder or recording belongs to another user, or the "
                   "kernel is locked down"),
     MISSING: ("something is missing on the host", "a tool or a later version of it, tracefs, /dev/shm, the plugin, a "
@@ -23,7 +23,7 @@ STATUSES = {
     NO_NODE: ("no such node or it is not ready", "its library is not loaded, the application has not started, or the "
               "node is stopped or has ended"),
     NO_ROOM: ("not enough space", "the disk or /dev/shm is full"),
-    130: ("interrupted before there was a result", ""),
+    INTERRUPTED: ("interrupted before there was a result", ""),
 }
 
 FAILURES: Dict[str, Tuple[int, str, str]] = {
@@ -249,7 +249,8 @@ class Failure(Exception):
         values.setdefault("command", " ".join(sys.argv[1:]))
         self.status, cause, step = FAILURES[key]
         self.cause = cause.format(**values)
-        self.text = f"dyntrace: {self.cause}\n  next: {step.format(**values)}"
+        self.step = step.format(**values)
+        self.text = f"dyntrace: {self.cause}\n  next: {self.step}"
 
 
 def reason(error: BaseException) -> str:

@@ -94,7 +94,7 @@ class Node:
         return self.found.get("more")
 
     def as_json(self) -> Dict[str, object]:
-        """Returns the object that `dyntrace nodes --json` prints; its keys are an interface."""
+        """Returns an object of what `dyntrace nodes --json` prints; its keys are an interface."""
         return {"pid": self.pid, "container": self.container, "node": self.node, "guessed": is_guessed(self),
                 "otp": self.otp, "version": self.version, "consumers": self.consumers and self.consumers._asdict(),
                 "user": self.user, "library": self.library, "following": self.status.said("following"),

@@ -1,62 +1,135 @@
-"""A profile as tables: the busiest processes and functions, with the hottest path of each."""
+"""A profile as tables or JSON: the busiest processes and functions, with the hottest path of each."""
 import collections
 import itertools
-from typing import Counter, Dict, List, Sequence, Set, Tuple
+from typing import Any, Counter, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from dyntrace_command.profiling.sample_paths import ACTIVITIES, LEFT_OUT, Located, Path, by_function
 
-ROWS = 12
+# Rows of a table of processes or functions; as JSON.
+ROWS, JSON_ROWS = 12, 200
 # How many of the outermost and innermost frames of a path are shown; characters of a frame.
 ENDS, NAME = (2, 3), 60
 
 Frames = Tuple[str, ...]
 
+# How a stack is known; the row of schedulers that were not sampled.
+STACKS = ("exact", "last saved", "missing")
+ASLEEP = "sleep, or not on a CPU"
 
-def tables(located: "Counter[Located]", hertz: int, seconds: int, counts: Sequence[int]) -> List[List[List[str]]]:
+
+class Row(NamedTuple):
+    """A process or function: its samples; those with the functions that it calls; its hottest path, and the samples of
+    that path."""
+    name: str
+    own: int
+    total: int
+    path: Frames
+    path_count: int
+
+
+class Ranked(NamedTuple):
+    """The first rows; the number of the others, and their samples."""
+    rows: List[Row]
+    others: int
+    others_count: int
+
+
+class Profile(NamedTuple):
+    """What the tables show. `schedulers`: the samples of each activity, and those in which schedulers were not on a
+    CPU; empty if the number of schedulers is unknown. `stacks`: the samples of processes by how their stacks are known.
+    """
+    hertz: int
+    seconds: int
+    samples: int
+    stacks: "Counter[str]"
+    schedulers: Dict[str, int]
+    processes: Ranked
+    functions: Ranked
+
+
+def summarized(located: "Counter[Located]", hertz: int, seconds: int, counts: Sequence[int],
+               most: int = ROWS) -> Profile:
+    """Returns what the tables show, with so many rows. `counts`: the numbers of schedulers, if they are known."""
+    paths = by_function(located)
+    return Profile(hertz, seconds, sum(located.values()), stack_kinds(located),
+                   schedulers(located, sum(counts) * hertz * seconds) if counts else {},
+                   processes(paths, most), functions(paths, most))
+
+
+def tables(profile: Profile) -> List[List[List[str]]]:
     """Returns the tables, each with its header row first: what the schedulers did, if their numbers are known;
     processes (or labels of samples without one); functions."""
-    paths = by_function(located)
-    first = [schedulers(located, hertz, seconds, counts)] if counts else []
-    return [*first, processes(paths, hertz), functions(paths)]
+    total, hertz, first = profile.samples, profile.hertz, []
+    if profile.schedulers:
+        whole = sum(profile.schedulers.values())
+        first = [[["SCHEDULERS", "CPU", "SHARE"]] + [
+            [name, "" if name == ASLEEP else cpu(count, hertz), percent(count, whole)]
+            for name, count in profile.schedulers.items()]]
+    return [*first, [["SHARE", "CPU", "PROCESS", "HOTTEST PATH"]] + [
+        [percent(row.own, total), cpu(row.own, hertz), row.name, shown(row.path, row.path_count, total)]
+        for row in profile.processes.rows] + rest(profile.processes, total),
+            [["OWN", "TOTAL", "FUNCTION", "HOTTEST PATH TO IT"]] + [
+        [percent(row.own, total), percent(row.total, total), cut(row.name), shown(row.path, row.path_count, total)]
+        for row in profile.functions.rows] + rest(profile.functions, total)]
 
 
-def schedulers(located: "Counter[Located]", hertz: int, seconds: int, counts: Sequence[int]) -> List[List[str]]:
-    """Returns the table of what the schedulers did. A scheduler that was not sampled slept, or waited for a CPU or in
-    the kernel."""
-    total = max(1, sum(counts) * hertz * seconds)
+def as_json(profile: Profile) -> Dict[str, Any]:
+    """Returns the same as values."""
+    def seconds(count: int) -> float:
+        return round(count / profile.hertz, 3)
+    return {
+        "seconds": profile.seconds, "samples_per_second": profile.hertz, "samples": profile.samples,
+        "stacks": stacks_as_json(profile.stacks),
+        "schedulers": [{"activity": name, "samples": count, "seconds": seconds(count)}
+                       for name, count in profile.schedulers.items()],
+        "processes": [{"process": row.name, "samples": row.own, "cpu_seconds": seconds(row.own),
+                       "path": list(row.path), "path_samples": row.path_count} for row in profile.processes.rows],
+        "more_processes": profile.processes.others,
+        "functions": [{"function": row.name, "own_samples": row.own, "own_cpu_seconds": seconds(row.own),
+                       "total_samples": row.total, "total_cpu_seconds": seconds(row.total),
+                       "path": list(row.path), "path_samples": row.path_count} for row in profile.functions.rows],
+        "more_functions": profile.functions.others}
+
+
+def schedulers(located: "Counter[Located]", total: int) -> Dict[str, int]:
+    """Returns what the schedulers did. A scheduler that was not sampled slept, or waited for a CPU or in the kernel."""
     of: Counter[str] = collections.Counter()
     for one, count in located.items():
         of[one.activity] += count
-    rows = [["SCHEDULERS", "CPU", "SHARE"]]
-    rows += [[name, cpu(of[name], hertz), percent(of[name], total)] for name in ACTIVITIES if of[name]]
-    rest_of = max(0, total - sum(of[name] for name in ACTIVITIES))
-    return rows + [["sleep, or not on a CPU", "", percent(rest_of, total)]]
+    found = {name: of[name] for name in ACTIVITIES if of[name]}
+    return {**found, ASLEEP: max(0, total - sum(found.values()))}
 
 
-def certainty(located: "Counter[Located]") -> str:
-    """Returns which shares of the samples of processes have an exact stack, a last saved one, and none."""
+def stack_kinds(located: "Counter[Located]") -> "Counter[str]":
+    """Returns how many samples of processes have an exact stack, a last saved one, and none."""
     of: Counter[str] = collections.Counter()
     for one, count in located.items():
         of[one.stack] += count
-    total = of["exact"] + of["last saved"] + of["missing"]
-    return "stacks: " + ", ".join(f"{percent(of[kind], total)} {kind}" for kind in ("exact", "last saved", "missing"))
+    return of
 
 
-def processes(paths: "Counter[Path]", hertz: int) -> List[List[str]]:
-    """Returns the table of processes."""
-    total = sum(paths.values())
+def stacks_as_json(kinds: "Counter[str]") -> Dict[str, int]:
+    """Returns the same as values."""
+    return {kind.replace(" ", "_") + "_samples": kinds[kind] for kind in STACKS}
+
+
+def certainty(kinds: "Counter[str]") -> str:
+    """Returns the same as shares."""
+    total = sum(kinds[kind] for kind in STACKS)
+    return "stacks: " + ", ".join(f"{percent(kinds[kind], total)} {kind}" for kind in STACKS)
+
+
+def processes(paths: "Counter[Path]", most: int) -> Ranked:
+    """Returns the busiest processes."""
     of: Dict[str, Counter[Frames]] = collections.defaultdict(collections.Counter)
     for path, count in paths.items():
         of[path.root][one_kernel(path.frames)] += count
     counts = collections.Counter({root: sum(frames.values()) for root, frames in of.items()})
-    rows = [["SHARE", "CPU", "PROCESS", "HOTTEST PATH"]]
-    for root, count in busiest(counts):
-        rows.append([percent(count, total), cpu(count, hertz), root, shown(*hottest(of[root]), total)])
-    return rows + rest(counts, total)
+    return ranked([Row(root, count, count, *hottest(of[root])) for root, count in busiest(counts, most)], counts)
 
 
-def functions(paths: "Counter[Path]") -> List[List[str]]:
-    """Returns the table of functions: own time, and total time with callees."""
+def functions(paths: "Counter[Path]", most: int) -> Ranked:
+    """Returns the busiest functions: own time, and total time with callees."""
     total = sum(paths.values())
     own: Counter[str] = collections.Counter()
     whole: Counter[str] = collections.Counter()
@@ -68,17 +141,11 @@ def functions(paths: "Counter[Path]") -> List[List[str]]:
             whole[name] += count
         if frames:
             above[frames[-1]][(path.root, *frames[:-1])] += count
-    rows = [["OWN", "TOTAL", "FUNCTION", "HOTTEST PATH TO IT"]]
-    listed: Set[str] = set()
-    for name, count in busiest(own):
-        listed.add(name)
-        rows.append([percent(count, total), percent(whole[name] or count, total), cut(name),
-                     shown(*hottest(above[name]), total)])
+    rows = [Row(name, count, whole[name] or count, *hottest(above[name])) for name, count in busiest(own, most)]
+    listed: Set[str] = {row.name for row in rows}
     # Functions with little time of their own that call expensive ones.
-    for name, count in whole.most_common(ROWS):
-        if name not in listed and total > count > total / 20:
-            rows.append([percent(own[name], total), percent(count, total), cut(name), ""])
-    return rows + rest(own, total)
+    return ranked(rows, own, [Row(name, own[name], count, (), 0) for name, count in whole.most_common(most)
+                              if name not in listed and total > count > total / 20])
 
 
 def one_kernel(frames: Frames) -> Frames:
@@ -87,18 +154,20 @@ def one_kernel(frames: Frames) -> Frames:
     return (*native, "[kernel]") if len(native) < len(frames) else frames
 
 
-def busiest(counts: "Counter[str]") -> List[Tuple[str, int]]:
+def busiest(counts: "Counter[str]", most: int) -> List[Tuple[str, int]]:
     """Returns the first rows; rows with equal counts are sorted by name, so the order is stable."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:ROWS]
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
 
 
-def rest(counts: "Counter[str]", total: int) -> List[List[str]]:
+def ranked(rows: List[Row], counts: "Counter[str]", further: Sequence[Row] = ()) -> Ranked:
+    """Returns the rows with the number and the samples of those that are not listed. `further`: rows in addition to
+    the busiest ones."""
+    return Ranked([*rows, *further], len(counts) - len(rows), sum(counts.values()) - sum(row.own for row in rows))
+
+
+def rest(found: Ranked, total: int) -> List[List[str]]:
     """Returns a row for those that are not listed."""
-    others = len(counts) - ROWS
-    if others <= 0:
-        return []
-    share = total - sum(count for _, count in busiest(counts))
-    return [[percent(share, total), "", f"{others} more", ""]]
+    return [[percent(found.others_count, total), "", f"{found.others} more", ""]] if found.others else []
 
 
 def hottest(of: "Counter[Frames]") -> Tuple[Frames, int]:

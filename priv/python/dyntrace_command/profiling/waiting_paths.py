@@ -2,13 +2,13 @@
 import collections
 import contextlib
 import time
-from typing import Any, Counter, List, NamedTuple
+from typing import Any, Counter, Dict, List, NamedTuple, Sequence, Tuple
 
 from dyntrace_command.common.terminal import clean, plural
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.node.node import Node
 from dyntrace_command.node.stack_snapshot import read_snapshot
-from dyntrace_command.profiling.profile_tables import ends
+from dyntrace_command.profiling.profile_tables import JSON_ROWS, ends, stack_kinds, stacks_as_json
 from dyntrace_command.profiling.sample_paths import OTHERS, Frame, Located
 
 # Seconds between snapshots, at least; and the pause after each, as a multiple of the time that it took: the command
@@ -82,14 +82,34 @@ def server_of(group: Any) -> str:
     return ""
 
 
-def table(waiting: Waiting) -> List[List[str]]:
-    """Returns the table, its header first: how many processes were seen on each path, on average."""
+class WaitingPath(NamedTuple):
+    """A path: how many processes were seen on it, on average; what they do; its frames, the outermost first."""
+    processes: float
+    status: str
+    path: Sequence[str]
+
+
+def commonest(waiting: Waiting, most: int = ROWS) -> Tuple[List[WaitingPath], int]:
+    """Returns the paths with the most processes, and the number of the others."""
     of: Counter[Any] = collections.Counter()
     for one, count in waiting.of.items():
         of[one.root, tuple(frame.name for frame in one.frames)] += count
-    rows = [["PROCESSES", "DO", "PATH"]]
-    for (root, frames), count in sorted(of.items(), key=lambda item: (-item[1], item[0]))[:ROWS]:
-        rows.append([f"{count / waiting.snapshots:.1f}", root.strip("[]"), " > ".join(ends(frames))])
-    if len(of) > ROWS:
-        rows.append(["", "", plural(len(of) - ROWS, "more path")])
-    return rows
+    leading = sorted(of.items(), key=lambda item: (-item[1], item[0]))[:most]
+    return [WaitingPath(count / waiting.snapshots, root.strip("[]"), frames)
+            for (root, frames), count in leading], len(of) - len(leading)
+
+
+def table(waiting: Waiting) -> List[List[str]]:
+    """Returns the table, its header first."""
+    rows, more = commonest(waiting)
+    return [["PROCESSES", "DO", "PATH"],
+            *([f"{row.processes:.1f}", row.status, " > ".join(ends(row.path))] for row in rows),
+            *([["", "", plural(more, "more path")]] if more else [])]
+
+
+def as_json(waiting: Waiting) -> Dict[str, Any]:
+    """Returns the same as values."""
+    rows, more = commonest(waiting, JSON_ROWS)
+    return {"seconds": round(waiting.seconds, 3), "snapshots": waiting.snapshots,
+            "unread_processes_per_snapshot": waiting.unread, "stacks": stacks_as_json(stack_kinds(waiting.of)),
+            "paths": [row._asdict() for row in rows], "more_paths": more}

@@ -66,11 +66,13 @@ def readable(text: str) -> str:
 
 
 class Line(NamedTuple):
-    """A step's line: the ns that its process waited or worked, and how deep in the request it is."""
+    """A step's line: the ns that its process waited or worked, how deep in the request it is, and the step, whose
+    target is the receiver if that is known."""
     waited: Optional[int]
     worked: Optional[int]
     depth: int
     text: str
+    step: Step
 
 
 class Timeline:
@@ -103,7 +105,8 @@ class Timeline:
         target = receivers.pop(0) if receivers else step.target
         self.depth.setdefault(target, depth + 1)
         return Line(None, self.works(step.source, step.ns), depth,
-                    f"{self.names.show(step.source)} -> {self.names.show(target)}: {readable(step.text)}")
+                    f"{self.names.show(step.source)} -> {self.names.show(target)}: {readable(step.text)}",
+                    step._replace(target=target))
 
     def of_receive(self, step: Step) -> Line:
         """The message has waited until now, and the receiver starts to work."""
@@ -114,23 +117,23 @@ class Timeline:
         self.working[step.target] = step.ns
         self.waited[step.target] = self.waited.get(step.target, 0) + (waited or 0)
         unseen = "" if sent_at else f" from {self.names.show(step.source)}: {readable(step.text)} (send not seen)"
-        return Line(waited, None, depth, f"{self.names.show(step.target)} receives{unseen}")
+        return Line(waited, None, depth, f"{self.names.show(step.target)} receives{unseen}", step)
 
     def of_print(self, step: Step) -> Line:
         """`seq_trace:print`."""
         return Line(None, self.works(step.source, step.ns), self.depth.setdefault(step.source, 0),
-                    f"{self.names.show(step.source)} says {clean(step.text)}")
+                    f"{self.names.show(step.source)} says {clean(step.text)}", step)
 
     def of_call(self, step: Step) -> Line:
         """The request begins."""
         self.working[step.source] = step.ns
         return Line(None, None, self.depth.setdefault(step.source, 0),
-                    f"{self.names.show(step.source)} calls {clean(step.text)}")
+                    f"{self.names.show(step.source)} calls {clean(step.text)}", step)
 
     def of_return(self, step: Step) -> Line:
         """The request ends."""
         return Line(None, self.works(step.source, step.ns), 0,
-                    f"{self.names.show(step.source)} returns from {clean(step.text)}")
+                    f"{self.names.show(step.source)} returns from {clean(step.text)}", step)
 
     LINES: "Dict[str, Callable[[Timeline, Step], Line]]" = {
         "send": of_send, "receive": of_receive, "print": of_print, "call": of_call, "return": of_return}
@@ -178,15 +181,27 @@ def missing(steps: List[Step], names: Names) -> List[str]:
     return found[:MISSING_MOST] + ([f"and {more} more"] if more > 0 else [])
 
 
+def timeline_as_json(steps: List[Step], names: Names) -> Dict[str, object]:
+    """Returns the same as `show_timeline` as values."""
+    timeline = Timeline(names, steps)
+    return {
+        "steps": [{"kind": line.step.kind, "at_ns": line.step.ns - steps[0].ns, "waited_ns": line.waited,
+                   "worked_ns": line.worked, "depth": line.depth, "source": names.as_json(line.step.source),
+                   "target": names.as_json(line.step.target) if line.step.kind in ("send", "receive") else None,
+                   "text": readable(line.step.text)} for line in map(timeline.add, steps)],
+        "unfinished": missing(steps, names),
+        "totals": [{"process": names.as_json(pid), "waited_ns": waited, "worked_ns": worked}
+                   for waited, worked, pid in timeline.totals()]}
+
+
 def show_timeline(steps: List[Step], names: Names, inferred: bool) -> str:
     """Returns a line per step, then what is missing, then the sums per process."""
     timeline = Timeline(names, steps)
     mark = "  (inferred: no token of seq_trace)" if inferred else ""
     lines = [f"{'at us':>10}{'waited':>10}{'worked':>10}{mark}"]
-    for step in steps:
-        line = timeline.add(step)
-        lines.append(f"{microseconds(step.ns - steps[0].ns)}{microseconds(line.waited)}{microseconds(line.worked)}"
-                     f"  {'  ' * line.depth}{line.text}")
+    for line in map(timeline.add, steps):
+        lines.append(f"{microseconds(line.step.ns - steps[0].ns)}{microseconds(line.waited)}"
+                     f"{microseconds(line.worked)}  {'  ' * line.depth}{line.text}")
     left = missing(steps, names)
     lines += [*(["", "unfinished at the end:"] if left else []), *(f"  {line}" for line in left)]
     lines += ["", f"{'waited':>10}{'worked':>10}  total, us"]

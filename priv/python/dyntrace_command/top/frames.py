@@ -1,6 +1,6 @@
 """Code shared by both kinds of `dyntrace top`: frames of a node's processes, with their names."""
 import time
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from dyntrace_command.node.node import Node
 from dyntrace_command.tracers.bpftrace import Line, Names
@@ -45,6 +45,14 @@ class Frames:
     def lines(self, rows: int) -> List[str]:
         """Returns the lines of the frame that is due."""
         raise NotImplementedError
+
+    def values(self, rows: int) -> Dict[str, Any]:
+        """Returns the values of the frame that is due: the totals, and the processes."""
+        raise NotImplementedError
+
+    def as_json(self, rows: int) -> Dict[str, Any]:
+        """Returns the object that --json prints for the frame that is due."""
+        return {"node": self.node.node, "pid": self.node.pid, "time_ns": round(time.time() * 1e9), **self.values(rows)}
 
     def is_shown(self, pid: str) -> bool:
         """Returns whether a process belongs to the node, or those of dyntrace are shown, too."""

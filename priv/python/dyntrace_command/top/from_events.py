@@ -1,6 +1,6 @@
 """`dyntrace top --exact`: counts every event. The kernel adds them up; the node pays for each event."""
 import collections
-from typing import Counter, Dict, List, Optional
+from typing import Any, Counter, Dict, List, Optional, Set
 
 from dyntrace_command.common.columns import COUNTED
 from dyntrace_command.node.node import Node
@@ -9,6 +9,9 @@ from dyntrace_command.tracers.bpftrace import Line
 
 # Processes that bpftrace prints per column and second, the busiest ones.
 MOST = 200
+
+# The columns as keys of JSON.
+KEYS = {"run": "run_us", "io": "dirty_io_us", "sent": "sent", "received": "received", "gc": "gc_us", "gcs": "gcs"}
 
 
 class Counted(Frames):
@@ -38,21 +41,37 @@ class Counted(Frames):
         is_whole, self.is_whole = self.is_whole, False
         return is_whole
 
+    def count_of(self, name: str, pid: str) -> int:
+        """Returns a value of a process."""
+        return self.maps.get(name, {}).get(pid, 0)
+
+    def seen_pids(self) -> Set[str]:
+        """Returns the processes that the frame has."""
+        return {pid for name, values in self.maps.items() if name != "all" for pid in values}
+
+    def is_cut(self) -> bool:
+        """Returns whether the frame may lack processes."""
+        return any(len(values) == MOST for name, values in self.maps.items() if name != "all")
+
+    def leading(self, rows: int) -> List[str]:
+        """Returns the first processes."""
+        return sorted(filter(self.is_shown, self.seen_pids()),
+                      key=lambda pid: (-self.count_of(self.sort, pid), -self.count_of("run", pid), pid))[:rows]
+
     def lines(self, rows: int) -> List[str]:
         total: Counter[str] = collections.Counter(self.maps.get("all", {}))
-        maps = {name: values for name, values in self.maps.items() if name != "all"}
-        more = "or more " if any(len(values) == MOST for values in maps.values()) else ""
-        pids = {pid for values in maps.values() for pid in values}
-
-        def value(name: str, pid: str) -> int:
-            return maps.get(name, {}).get(pid, 0)
-
-        lines = self.head(f"{len(pids)} {more}processes: run {total['run'] / 1000:.0f} ms, "
+        lines = self.head(f"{len(self.seen_pids())} {'or more ' if self.is_cut() else ''}processes: "
+                          f"run {total['run'] / 1000:.0f} ms, "
                           f"dirty I/O {total['io'] / 1000:.0f} ms, {total['sent']} messages sent, "
                           f"{total['received']} received, GC {total['gc'] / 1000:.0f} ms")
-        leading = sorted(filter(self.is_shown, pids),
-                         key=lambda pid: (-value(self.sort, pid), -value("run", pid), pid))
-        for pid in leading[:rows]:
-            numbers = "".join(f"{value(name, pid):>10}" for name in self.columns)
+        for pid in self.leading(rows):
+            numbers = "".join(f"{self.count_of(name, pid):>10}" for name in self.columns)
             lines.append(f"{numbers}  {self.names.show(pid)}")
         return lines
+
+    def values(self, rows: int) -> Dict[str, Any]:
+        return {"exact": True, "active_processes": len(self.seen_pids()), "more_processes": self.is_cut(),
+                "totals": {key: self.count_of("all", name) for name, key in KEYS.items() if name != "gcs"},
+                "processes": [{**self.names.as_json(pid),
+                               **{key: self.count_of(name, pid) for name, key in KEYS.items()}}
+                              for pid in self.leading(rows)]}

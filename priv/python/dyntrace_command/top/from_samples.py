@@ -1,7 +1,7 @@
 """`dyntrace top`: the node's counters and its own samples of the top processes. Only name events are traced, so
 watching costs a busy node almost nothing."""
 import time
-from typing import Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from dyntrace_command.common.columns import SAMPLED
 from dyntrace_command.common.terminal import clean, size
@@ -82,11 +82,21 @@ class Sampled(Frames):
         # The first sample of a node has no reductions, because it has no previous sample.
         return not is_first or any(process.reductions for process in self.processes.values())
 
+    def leading(self, rows: int) -> List[Tuple[str, Process]]:
+        """Returns the first processes."""
+        column = list(self.columns).index(self.sort)
+        found = sorted(self.processes.items(), key=lambda item: (-int(item[1][column]), -item[1].reductions, item[0]))
+        return [(pid, process) for pid, process in found if self.is_shown(pid)][:rows]
+
+    def values(self, rows: int) -> Dict[str, Any]:
+        return {"exact": False, "totals": self.totals(), "processes": [
+            {**self.names.as_json(pid), "reductions": process.reductions, "queue": process.queue,
+             "memory_bytes": process.memory, "growth_bytes": process.growth, "state": process.state,
+             "function": process.function} for pid, process in self.leading(rows)]}
+
     def lines(self, rows: int) -> List[str]:
         lines = self.head(", ".join(self.node_state()))
-        column = list(self.columns).index(self.sort)
-        leading = sorted(self.processes.items(), key=lambda item: (-int(item[1][column]), -item[1].reductions, item[0]))
-        shown = [(self.names.show(pid), process) for pid, process in leading if self.is_shown(pid)][:rows]
+        shown = [(self.names.show(pid), process) for pid, process in self.leading(rows)]
         width = min(WIDEST, max((len(name) for name, _ in shown), default=0))
         for name, process in shown:
             growth = ("-" if process.growth < 0 else "+" if process.growth else "") + size(abs(process.growth))
@@ -94,19 +104,19 @@ class Sampled(Frames):
                          f"{name:<{width}}  {clean(process.state)} {clean(process.function)}".rstrip())
         return lines
 
-    def node_state(self) -> List[str]:
-        """Returns the state of the whole node, from the counters that have arrived."""
+    def totals(self) -> Dict[str, Any]:
+        """Returns the state of the whole node, from the counters that have arrived; None is unknown."""
         counters = self.counters
         used = [value for name, value in counters.items() if name.startswith("scheduler_utilization_")]
-        texts = []
-        if "processes" in counters:
-            texts.append(f"{counters['processes']} processes")
-        if used:
-            texts.append(f"schedulers {sum(used) / len(used) / 10:.0f} %")
-        if "run_queue" in counters:
-            texts.append(f"run queue {counters['run_queue']}")
-        if "memory_total" in counters:
-            texts.append(f"memory {size(counters['memory_total'])}")
-        if self.reductions is not None and self.before is not None and self.reductions >= self.before:
-            texts.append(f"{self.reductions - self.before} reductions")
-        return texts
+        has_grown = self.reductions is not None and self.before is not None and self.reductions >= self.before
+        return {"processes": counters.get("processes"),
+                "schedulers_percent": sum(used) / len(used) / 10 if used else None,
+                "run_queue": counters.get("run_queue"), "memory_bytes": counters.get("memory_total"),
+                "reductions": (self.reductions or 0) - (self.before or 0) if has_grown else None}
+
+    def node_state(self) -> List[str]:
+        """Returns the same as texts."""
+        shown = {"processes": "{} processes", "schedulers_percent": "schedulers {:.0f} %", "run_queue": "run queue {}",
+                 "memory_bytes": "memory {}", "reductions": "{} reductions"}
+        return [shown[key].format(size(value) if key == "memory_bytes" else value)
+                for key, value in self.totals().items() if value is not None]

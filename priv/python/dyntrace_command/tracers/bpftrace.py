@@ -359,6 +359,11 @@ class Names:
         self.of[fields[1]] = fields[3] or fields[2] or self.of.get(fields[1], "")
         return True
 
+    def as_json(self, pid: str) -> Dict[str, Optional[str]]:
+        """Returns a PID with its name, which is None if it is unknown. A message may be sent to a name."""
+        is_pid = pid.startswith("<")
+        return {"pid": pid if is_pid else None, "name": self.of.get(pid) or None if is_pid else pid}
+
     def show(self, pid: str) -> str:
         """Returns a PID with its name."""
         name = self.of.get(pid)

@@ -1,0 +1,28 @@
+"""What --json prints: one document, or one per line. The folder `schemas` has a JSON Schema of each.
+
+JSON is printed as ASCII, so texts of nodes can't change the terminal.
+"""
+import functools
+import json
+import os
+from typing import Any, Dict, Optional
+
+SCHEMAS = os.path.join(os.path.dirname(__file__), "schemas")
+
+
+def put(document: Dict[str, Any], is_line: bool = False) -> None:
+    """Prints a document, or a line of JSON Lines."""
+    print(json.dumps(document, indent=None if is_line else 2), flush=True)
+
+
+def put_error(status: int, name: str, cause: str, step: Optional[str] = None) -> None:
+    """Prints the document in place of a result: the exit status, the failure's name and cause, and the next step."""
+    put({"error": {"exit_status": status, "name": name, "cause": cause, "next": step}}, is_line=True)
+
+
+@functools.lru_cache(maxsize=None)
+def schema(name: str) -> Dict[str, Any]:
+    """Returns a schema by the name of its file, which is that of the subcommand."""
+    with open(os.path.join(SCHEMAS, name + ".json"), encoding="utf-8") as file:
+        found: Dict[str, Any] = json.load(file)
+        return found
