@@ -163,8 +163,8 @@ chroot-of-%: deps-matrix
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
 # That excludes the bench, the builds of build_, contributing_, native_ and packages_SUITE, the races of threads_SUITE,
 # the events of the viewer's model, and the attacks on the command.
-# Suites that read rendered recordings and manifests with JavaScript programs:
-READING_SUITES := flame kubernetes page perfetto report sequence
+# Suites that read rendered recordings, manifests and tools with JavaScript programs:
+READING_SUITES := flame kubernetes mcp page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native packages threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))

@@ -16,7 +16,7 @@ all() ->
      program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
      contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
      all_files_run, event_groups, vm_memory, vm_structures, c_threads, snapshot_folders, recorder, stacks,
-     process_stacks].
+     process_stacks, mcp].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -37,6 +37,8 @@ bpftrace(_) -> passes("test_bpftrace").
 bpftrace_script(_) -> passes("test_bpftrace_script").
 bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
 request(_) -> passes("test_request").
+%% Tools and messages of the Model Context Protocol.
+mcp(_) -> passes("test_mcp").
 recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious libraries.
 process_end(_) -> passes("test_process_end").

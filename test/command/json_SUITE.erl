@@ -11,15 +11,7 @@ all() ->
     [commands, errors, documented].
 
 init_per_suite(Config) ->
-    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
-    _ = test_require:tool(test_require:first([NotRoot, fun test_json:missing/0, fun test_bpftrace:missing/0,
-                                              fun test_lttng:missing/0, fun test_viewer:missing/0]), Config),
-    Node = test_node:start(),
-    ok = test_node:call(Node, fun() ->
-                                      ok = test_node:started([{functions, test_command_shop:functions()}]),
-                                      test_command_shop:start()
-                              end),
-    [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].
+    test_json:with_shop(test_require:tool(test_json:missing(), Config)).
 
 end_per_suite(Config) ->
     test_node:stop(?config(node, Config)).
@@ -27,12 +19,6 @@ end_per_suite(Config) ->
 %% All commands at the same time.
 commands(Config) ->
     OsPid = ?config(os_pid, Config),
-    Snapshots = filename:join(?config(priv_dir, Config), "snapshots"),
-    Snapshot = filename:join(Snapshots, "20261129-105500-crash"),
-    ok = filelib:ensure_path(filename:join(Snapshot, "recording")),
-    ok = file:write_file(filename:join(Snapshot, "cause.json"),
-                         "{\"cause\": \"crash\", \"node\": \"shop\", \"time\": 1795949700.25, \"text\": \"it\", "
-                         "\"more\": 3}"),
     Rows = ["--rows", "200", "--seconds", "3"],
     Started = [{Name, Args, test_json:start(Name, Args, Config)} || {Name, Args} <- [
         {nodes, ["nodes"]},
@@ -45,7 +31,7 @@ commands(Config) ->
         {stacks, ["stacks", OsPid]},
         {request, ["request", OsPid, "--next", "test_command_shop:buy"]},
         {report, ["report", OsPid, "--seconds", "3"]},
-        {snapshot, ["snapshot", "--list", "-o", Snapshots]}]],
+        {snapshot, ["snapshot", "--list", "-o", test_json:snapshots(Config)]}]],
     [begin
          {0, Documents} = test_json:finish(Command),
          ok = test_json:validate(schema(Args), Command),

@@ -1,7 +1,8 @@
-%% Runs the host's command with --json. Its output is in a file, without the messages on standard error.
+%% Runs the host's command with --json on the shop of docs/night.md. Its output is in a file, without the messages on
+%% standard error.
 -module(test_json).
 
--export([missing/0, start/3, finish/1, validate/2, validated/1]).
+-export([with_shop/1, snapshots/1, missing/0, start/3, finish/1, validate/2, validated/1]).
 
 -record(json, {command, file}).
 
@@ -9,6 +10,28 @@
 missing() ->
     test_shell:run("/usr/bin/python3 -c 'import jsonschema'", []) =/= {0, <<>>}
         andalso "jsonschema is not installed (Debian: python3-jsonschema)".
+
+%% The configuration of a suite with a node in which the shop runs.
+with_shop(Config) ->
+    NotRoot = fun() -> os:cmd("id -u") =/= "0\n" andalso "not root" end,
+    _ = test_require:tool(test_require:first([NotRoot, fun test_bpftrace:missing/0, fun test_lttng:missing/0,
+                                              fun test_viewer:missing/0]), Config),
+    Node = test_node:start(),
+    ok = test_node:call(Node, fun() ->
+                                      ok = test_node:started([{functions, test_command_shop:functions()}]),
+                                      test_command_shop:start()
+                              end),
+    [{node, Node}, {os_pid, test_node:os_pid(Node)} | Config].
+
+%% A folder with a snapshot.
+snapshots(Config) ->
+    Folder = filename:join(proplists:get_value(priv_dir, Config), "snapshots"),
+    Snapshot = filename:join(Folder, "20261129-105500-crash"),
+    ok = filelib:ensure_path(filename:join(Snapshot, "recording")),
+    ok = file:write_file(filename:join(Snapshot, "cause.json"),
+                         "{\"cause\": \"crash\", \"node\": \"shop\", \"time\": 1795949700.25, \"text\": \"it\", "
+                         "\"more\": 3}"),
+    Folder.
 
 %% Starts the command; Name is that of the file.
 start(Name, Args, Config) ->

@@ -14,6 +14,7 @@ A package imports only from itself and from packages listed above it. `tools/imp
     top: the frames of `dyntrace top`
     commands: one module per subcommand
     cli: from the command line to the exit status
+    mcp: the subcommands as tools of the Model Context Protocol
 
 It needs Python 3.6 and only the standard library. That version has no dataclasses, so structures are named tuples, and
 it evaluates annotations eagerly, so some are quoted.

@@ -39,15 +39,16 @@ class Argument(NamedTuple):
 
 
 class Subcommand(NamedTuple):
-    """A row: help text, arguments, and the function as `module.function` in the package `commands`."""
+    """A row: help text, arguments, and the function as `module.function` in a package."""
     help: str
     arguments: List[Argument]
     function: str
+    package: str = "commands"
 
     def run(self, options: argparse.Namespace) -> Optional[int]:
         """Loads the module, calls the function, and returns the exit status; None is success."""
         module, function = self.function.split(".")
-        loaded = importlib.import_module("dyntrace_command.commands." + module)
+        loaded = importlib.import_module(f"dyntrace_command.{self.package}.{module}")
         run: Callable[[argparse.Namespace], Optional[int]] = getattr(loaded, function)
         return run(options)
 
@@ -210,6 +211,8 @@ SUBCOMMANDS = {
         argument("--json", action="store_true", help="print the report as JSON"),
         *OF_PICTURES],
         "view.view"),
+    "mcp": Subcommand("serve commands as tools for assistants, by the Model Context Protocol on standard input and "
+                      "output", [], "server.serve", "mcp"),
 }
 
 

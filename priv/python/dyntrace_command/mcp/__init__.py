@@ -1,0 +1,1 @@
+"""The subcommands as tools of the Model Context Protocol."""

@@ -1,0 +1,151 @@
+"""`dyntrace mcp`: a server of the Model Context Protocol, on standard input and output.
+
+A message is a line of JSON. One tool runs at a time, so that several questions do not add up to a load; the server
+reads messages meanwhile, and a cancelled tool ends at once.
+"""
+import argparse
+import json
+import os
+import select
+import sys
+from typing import Any, Callable, Dict, List, Optional, Set
+
+from dyntrace_command.common.terminal import say
+from dyntrace_command.host.tools import own_version
+from dyntrace_command.mcp.tools import TOOLS, call, listed
+
+# The versions of the protocol, the latest first.
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+# Bytes of a message, and calls that wait.
+MESSAGE_MOST, CALLS_MOST = 1 << 20, 20
+# The errors of JSON-RPC.
+PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, BUSY = -32700, -32600, -32601, -32602, -32000
+
+INSTRUCTIONS = "Tools that look at the Erlang and Elixir nodes of this host. Start with `nodes`. `report` has " \
+    "findings with next steps; `stacks` works on a node that hangs; `stacks` and `profile` need no preparation of " \
+    "the node, `top`, `report` and `request` need dyntrace in it. An error has the next step, which a person may " \
+    "have to do."
+
+Message = Dict[str, Any]
+
+
+def serve(_: argparse.Namespace) -> None:
+    """Serves until the end of standard input."""
+    if os.isatty(0):
+        say("dyntrace: an assistant starts this command and sends messages on standard input: see docs/mcp.md")
+    Server().serve()
+
+
+class Server:
+    """The messages that have arrived, and the calls that wait."""
+
+    def __init__(self) -> None:
+        self.pieces = b""
+        self.is_over = self.is_skipping = False
+        self.calls: List[Message] = []
+        self.cancelled: Set[Any] = set()
+
+    def serve(self) -> None:
+        """Answers messages, and runs one call after the other."""
+        while not self.is_over:
+            while self.calls and not self.is_over:
+                self.run(self.calls[0])
+                self.cancelled.discard(self.calls.pop(0)["id"])
+            self.read(None)
+
+    # Messages
+
+    def read(self, seconds: Optional[float]) -> None:
+        """Reads what arrives within this time, and takes the messages. A line that is too long is skipped."""
+        while not self.is_over and select.select([0], [], [], seconds)[0]:
+            data = os.read(0, 1 << 16)
+            self.is_over = not data
+            *lines, self.pieces = (self.pieces + data).split(b"\n")
+            for line in lines:
+                if not self.is_skipping and line.strip():
+                    self.take(line)
+                self.is_skipping = False
+            if len(self.pieces) > MESSAGE_MOST:
+                if not self.is_skipping:
+                    self.refuse(None, INVALID_REQUEST, f"the message has more than {MESSAGE_MOST} bytes")
+                self.pieces, self.is_skipping = b"", True
+            seconds = 0
+
+    def take(self, line: bytes) -> None:
+        """Takes a message."""
+        try:
+            message = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            self.refuse(None, PARSE_ERROR, "not JSON")
+            return
+        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+            # Answers are not expected, because the server asks nothing.
+            if not isinstance(message, dict) or "id" not in message or not {"result", "error"} & set(message):
+                self.refuse(None, INVALID_REQUEST, "not a request")
+            return
+        name, params = message["method"], message.get("params") or {}
+        if not isinstance(params, dict):
+            params = {}
+        if "id" not in message:
+            if name == "notifications/cancelled":
+                self.cancelled.update(one["id"] for one in self.calls if one["id"] == params.get("requestId"))
+        elif not isinstance(message["id"], (str, int)):
+            self.refuse(None, INVALID_REQUEST, "the id is neither a text nor a number")
+        elif name in self.METHODS:
+            self.METHODS[name](self, message["id"], params)
+        else:
+            self.refuse(message["id"], NO_METHOD, f"no such method: {name[:100]}")
+
+    @staticmethod
+    def send(message: Message) -> None:
+        """Sends a message."""
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+    def answer(self, number: Any, result: Dict[str, Any]) -> None:
+        """Answers a request."""
+        self.send({"id": number, "result": result})
+
+    def refuse(self, number: Any, code: int, text: str) -> None:
+        """Answers a request with an error."""
+        self.send({"id": number, "error": {"code": code, "message": text}})
+
+    # Requests
+
+    def initialize(self, number: Any, params: Dict[str, Any]) -> None:
+        """The client's version of the protocol is used if the server has it."""
+        wanted = params.get("protocolVersion")
+        self.answer(number, {"protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+                             "capabilities": {"tools": {}}, "instructions": INSTRUCTIONS,
+                             "serverInfo": {"name": "dyntrace", "version": own_version()}})
+
+    def ping(self, number: Any, _: Dict[str, Any]) -> None:
+        """The server lives."""
+        self.answer(number, {})
+
+    def list_tools(self, number: Any, _: Dict[str, Any]) -> None:
+        """All tools, at once."""
+        self.answer(number, {"tools": listed()})
+
+    def call_tool(self, number: Any, params: Dict[str, Any]) -> None:
+        """Adds the call to those that wait."""
+        if params.get("name") not in TOOLS:
+            self.refuse(number, INVALID_PARAMS, f"no such tool: {str(params.get('name'))[:100]}")
+        elif len(self.calls) >= CALLS_MOST:
+            self.refuse(number, BUSY, f"{CALLS_MOST} calls are waiting; send this one again later")
+        else:
+            self.calls.append({"id": number, **params})
+
+    METHODS: "Dict[str, Callable[[Server, Any, Dict[str, Any]], None]]" = {
+        "initialize": initialize, "ping": ping, "tools/list": list_tools, "tools/call": call_tool}
+
+    def run(self, one: Message) -> None:
+        """Runs a call. One that was cancelled has no answer."""
+        def is_cancelled() -> bool:
+            self.read(0)
+            return self.is_over or one["id"] in self.cancelled
+        if is_cancelled():
+            return
+        result = call(TOOLS[one["name"]], one.get("arguments") or {}, is_cancelled)
+        if not is_cancelled():
+            self.answer(one["id"], result)

@@ -1,0 +1,210 @@
+"""The tools: each runs a subcommand that only looks at nodes, in a child process, and returns its JSON.
+
+A tool offers some of the subcommand's arguments: none that writes files, loads code into a node, or has a report show
+the contents of messages. Input schemas are made from the table of subcommands; output schemas are those of --json.
+"""
+import json
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+from dyntrace_command.cli import arguments
+from dyntrace_command.cli.subcommands import SUBCOMMANDS, Argument
+from dyntrace_command.common.columns import SAMPLED
+from dyntrace_command.common.json_output import schema
+from dyntrace_command.common.terminal import clean
+from dyntrace_command.host.execution import NO_ANSWER, READ, Program, run
+from dyntrace_command.host.tools import own_program
+
+# Seconds beside those of the tool: bpftrace takes some to attach, babeltrace2 to read a recording.
+MORE_S = 90
+# The objects of a list in a result: the first number with which the result has at most RESULT_MOST characters.
+LISTED_MOST, RESULT_MOST = (50, 20, 10, 5, 2), 60000
+# Characters of the command's messages.
+MESSAGES_MOST = 4000
+# Characters of a text among the arguments, and texts of a list.
+TEXT_MOST, TEXTS_MOST = 1000, 20
+
+Schema = Dict[str, Any]
+
+
+class Tool(NamedTuple):
+    """The words of the command; the arguments that the tool offers; the default and the maximum of --seconds; what it
+    does to the node; what differs from the subcommand, in the schemas of arguments and in the help text."""
+    words: Tuple[str, ...]
+    offered: Tuple[str, ...]
+    seconds: Tuple[int, int]
+    effect: str
+    changed: Dict[str, Schema] = {}
+    what: str = ""
+
+
+LOOKS = "It reads files and the memory of processes, and changes nothing in a node."
+TRACES = "It loads no code into the node; the application dyntrace, which has to run there, traces meanwhile."
+
+TOOLS = {
+    "nodes": Tool(("nodes",), (), (0, 0), LOOKS),
+    "stacks": Tool(("stacks",), ("node", "--process"), (0, 0), LOOKS),
+    "profile": Tool(("profile",), ("node", "--seconds", "--hz", "--process", "--wall"), (5, 60),
+                    "It samples the node from outside, and changes nothing in it."),
+    "top": Tool(("top",), ("node", "--seconds", "--sort", "--rows", "--own"), (3, 60), TRACES,
+                {"--sort": {"enum": [*SAMPLED], "description": "the column to sort by (default: reductions)"},
+                 "--rows": {"description": "number of processes (default: 20)"}}),
+    "report": Tool(("report",), ("nodes", "--seconds"), (10, 60), TRACES,
+                   what="record nodes for some seconds; the report has findings and tables"),
+    "request": Tool(("request",), ("node", "label", "--next", "--seconds"), (30, 300),
+                    TRACES + " The result contains texts of messages."),
+    "snapshot_list": Tool(("snapshot", "--list"), ("--output",), (0, 0), LOOKS,
+                          {"--output": {"description": "the folder of a recorder that has causes"}},
+                          "list the snapshots of flight recorders"),
+}
+
+TEXT = {"type": "string", "maxLength": TEXT_MOST}
+# Schemas of the values that are not texts, by what checks them on the command line.
+SCHEMAS: Dict[Any, Schema] = {
+    arguments.seconds: {"type": "number", "exclusiveMinimum": 0},
+    arguments.rows: {"type": "integer", "minimum": 1, "maximum": 9999},
+    arguments.hertz: {"type": "integer", "minimum": 1, "maximum": 1000}}
+# The Python types of values.
+TYPES: Dict[str, Tuple[type, ...]] = {
+    "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "array": (list,)}
+
+
+class InvalidArguments(Exception):
+    """The arguments of a tool do not conform to its schema."""
+
+
+# -- Schemas ---------------------------------------------------------------------------------------------------------
+
+def offered(tool: Tool) -> Dict[str, Argument]:
+    """Returns the arguments that a tool offers, by the names of their properties."""
+    found = {of.names[-1]: of for of in SUBCOMMANDS[tool.words[0]].arguments}
+    return {name.strip("-"): found[name] for name in tool.offered}
+
+
+def schema_of(tool: Tool, of: Argument) -> Schema:
+    """Returns the schema of an argument."""
+    found = dict(SCHEMAS.get(of.settings.get("type"), TEXT), description=of.settings["help"])
+    if of.settings.get("action") == "store_true":
+        found = {"type": "boolean", "description": of.settings["help"]}
+    elif of.settings.get("nargs") == "*":
+        found = {"type": "array", "items": TEXT, "maxItems": TEXTS_MOST, "description": of.settings["help"]}
+    elif of.names[-1] == "--seconds":
+        default, most = tool.seconds
+        found.update(maximum=most, default=default, description=f"for how many seconds (default: {default})")
+    return {**found, **tool.changed.get(of.names[-1], {})}
+
+
+def input_schema(tool: Tool) -> Schema:
+    """Returns the schema of a tool's arguments."""
+    found = offered(tool)
+    required = [name for name, of in found.items() if of.names[0] == name and "nargs" not in of.settings]
+    return {"type": "object", "properties": {name: schema_of(tool, of) for name, of in found.items()},
+            "required": required, "additionalProperties": False}
+
+
+def output_schema(tool: Tool) -> Schema:
+    """Returns the schema of a tool's result. The lines of `top` are a list."""
+    found = {key: value for key, value in schema(tool.words[0]).items() if key != "$schema"}
+    if tool.words == ("top",):
+        return {"type": "object", "properties": {"frames": {"type": "array", "items": found}}, "required": ["frames"]}
+    return found
+
+
+def listed() -> List[Dict[str, Any]]:
+    """Returns the tools as `tools/list` sends them."""
+    return [{"name": name,
+             "description": f"{tool.what or SUBCOMMANDS[tool.words[0]].help}. {tool.effect}",
+             "inputSchema": input_schema(tool), "outputSchema": output_schema(tool),
+             "annotations": {"readOnlyHint": True, "openWorldHint": False}} for name, tool in TOOLS.items()]
+
+
+# -- Calls -----------------------------------------------------------------------------------------------------------
+
+def command_line(tool: Tool, given: Any) -> List[str]:
+    """Returns the words of the command; raises InvalidArguments. No value is taken for an option."""
+    schemas, found = input_schema(tool), offered(tool)
+    if not isinstance(given, dict):
+        raise InvalidArguments("the arguments are not an object")
+    for name in schemas["required"]:
+        if name not in given:
+            raise InvalidArguments(f"{name} is missing")
+    options, operands = [*tool.words, "--json"], []
+    if tool.seconds[0]:
+        given = {"seconds": tool.seconds[0], **given}
+    for name, value in given.items():
+        if name not in found:
+            raise InvalidArguments(f"unknown argument {clean(str(name))}, must be one of {', '.join(found) or 'none'}")
+        check(name, value, schemas["properties"][name])
+        if found[name].names[0] == name:
+            operands.append((list(found).index(name), value if isinstance(value, list) else [value]))
+        elif not isinstance(value, bool):
+            options.append(f"--{name}={value}")
+        elif value:
+            options.append(f"--{name}")
+    return options + (["--", *(word for _, words in sorted(operands) for word in words)] if operands else [])
+
+
+def check(name: str, value: Any, wanted: Schema) -> None:
+    """Raises InvalidArguments if the value does not conform to this schema of an argument."""
+    kind = wanted.get("type", "string")
+    is_of_type = isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+    if not is_of_type or value not in wanted.get("enum", [value]):
+        raise InvalidArguments(f"{name} must be {'one of ' + ', '.join(wanted['enum']) if 'enum' in wanted else kind}")
+    if kind in ("number", "integer") and not wanted.get("minimum", 0) <= value <= wanted["maximum"]:
+        raise InvalidArguments(f"{name} must be at most {wanted['maximum']}")
+    if kind == "string" and (len(value) > TEXT_MOST or "\0" in value):
+        raise InvalidArguments(f"{name} is too long, or contains a NUL")
+    for item in value if kind == "array" else []:
+        check(name, item, TEXT)
+
+
+def call(tool: Tool, given: Any, is_cancelled: Callable[[], bool]) -> Dict[str, Any]:
+    """Runs the command and returns its result as `tools/call` sends it."""
+    try:
+        words = command_line(tool, given)
+    except InvalidArguments as error:
+        return failed(str(error))
+    seconds = given.get("seconds", tool.seconds[0]) + MORE_S
+    done = run(Program([*own_program(), *words]), seconds, errors=READ, give_up=is_cancelled)
+    messages = clean(done.errors.replace("\n", " / "))[:MESSAGES_MOST]
+    if done.status == NO_ANSWER:
+        return failed(f"the command did not end within {seconds:g} s, and was ended. {messages}")
+    try:
+        lines = [json.loads(line) for line in done.output.splitlines()] if tool.words == ("top",) \
+            else [json.loads(done.output)]
+    except ValueError:
+        return failed(f"the command ended with status {done.status} and without a result. {messages}")
+    if done.status and "error" in lines[-1]:
+        return failed(json.dumps(lines[-1]))
+    return result({"frames": lines} if tool.words == ("top",) else lines[0], messages)
+
+
+def failed(text: str) -> Dict[str, Any]:
+    """Returns the result of a command that has failed."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def result(document: Dict[str, Any], messages: str) -> Dict[str, Any]:
+    """Returns a result of bounded size. A second text says what was left out, and has the command's messages."""
+    for most in LISTED_MOST:
+        left_out: List[str] = []
+        cut = first(document, most, "", left_out)
+        text = json.dumps(cut)
+        if len(text) <= RESULT_MOST:
+            break
+    else:
+        return failed(f"the result has more than {RESULT_MOST} characters; ask for less, such as a single process")
+    notes = [*left_out, *filter(None, [messages])]
+    return {"content": [{"type": "text", "text": part} for part in (text, "; ".join(notes)) if part],
+            "structuredContent": cut, "isError": False}
+
+
+def first(value: Any, most: int, path: str, left_out: List[str]) -> Any:
+    """Returns a value with at most so many objects in each list; adds what is left out."""
+    if isinstance(value, dict):
+        return {key: first(of, most, f"{path}.{key}" if path else key, left_out) for key, of in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) > most and isinstance(value[0], dict):
+        left_out.append(f"{path}: only the first {most} of {len(value)}")
+        value = value[:most]
+    return [first(of, most, path, left_out) for of in value]
