@@ -25,7 +25,7 @@ DEBIAN_NEEDS := $(DEB_NEEDS) debootstrap rebar3 common_test
 DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
 CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
                proper ip python3 readelf clang elixir aarch64-linux-gnu-gcc /usr/bin/dtrace node npm chromium protoc \
-               groff jsonschema $(DEB_NEEDS) $(DIST_NEEDS) zsh qemu-aarch64-static
+               groff jsonschema promtool $(DEB_NEEDS) $(DIST_NEEDS) zsh qemu-aarch64-static
 MUSL_NEEDS  := musl-gcc make erl erl_nif.h sys/sdt.h
 FAST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) babeltrace2 bt2 rebar3 common_test proper python3
 BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
@@ -36,7 +36,8 @@ SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl p
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.
-RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc zsh qemu-aarch64-static,$(CHECK_NEEDS))
+RELEASE_NEEDS := $(filter-out clang editorconfig node npm chromium protoc promtool zsh qemu-aarch64-static, \
+                              $(CHECK_NEEDS))
 PAGE_NEEDS  := node npm chromium babeltrace2
 LINT_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) rebar3 editorconfig clang-format clang-tidy cppcheck dialyzer xref \
                mypy pylint shellcheck node npm
@@ -163,8 +164,8 @@ chroot-of-%: deps-matrix
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
 # That excludes the bench, the builds of build_, contributing_, native_ and packages_SUITE, the races of threads_SUITE,
 # the events of the viewer's model, and the attacks on the command.
-# Suites that read rendered recordings, manifests and tools with JavaScript programs:
-READING_SUITES := flame kubernetes mcp page perfetto report sequence
+# Suites in which other programs read the output, such as JavaScript programs and Prometheus:
+READING_SUITES := flame kubernetes mcp openmetrics page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native packages threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))

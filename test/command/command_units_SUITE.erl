@@ -16,7 +16,7 @@ all() ->
      program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
      contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
      all_files_run, event_groups, vm_memory, vm_structures, c_threads, snapshot_folders, recorder, stacks,
-     process_stacks, mcp].
+     process_stacks, mcp, metrics].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -39,6 +39,8 @@ bpftrace_bounds(_) -> passes("test_bpftrace_bounds").
 request(_) -> passes("test_request").
 %% Tools and messages of the Model Context Protocol.
 mcp(_) -> passes("test_mcp").
+%% Includes a slow client of the HTTP server.
+metrics(_) -> passes("test_metrics").
 recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious libraries.
 process_end(_) -> passes("test_process_end").

@@ -40,7 +40,8 @@ class Tools(unittest.TestCase):
         invalid: List[Any] = [
             ("stacks", {}), ("stacks", []), ("stacks", {"node": 7}), ("stacks", {"node": "a\0"}),
             ("top", {"exact": True}), ("top", {"seconds": 61}), ("top", {"seconds": True}), ("top", {"sort": "sent"}),
-            ("top", {"rows": 1.5}), ("report", {"nodes": "shop"}), ("report", {"nodes": [7]}), ("report", {"load": True}),
+            ("top", {"rows": 1.5}), ("report", {"nodes": "shop"}), ("report", {"nodes": [7]}),
+            ("report", {"load": True}),
             ("report", {"contents": "full"}), ("profile", {"output": "/x"}), ("stacks", {"node": "x" * 2000})]
         for name, given in invalid:
             with self.assertRaises(InvalidArguments, msg=str(given)):

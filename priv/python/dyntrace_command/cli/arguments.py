@@ -3,7 +3,7 @@ import argparse
 import contextlib
 import re
 import shlex
-from typing import TYPE_CHECKING, List, Union
+from typing import TYPE_CHECKING, List, Tuple, Union
 
 from dyntrace_command.common import trigger_causes
 from dyntrace_command.common.events import ALL, EVENT_GROUPS
@@ -136,6 +136,14 @@ def listen_address(text: str) -> "Union[ipaddress.IPv4Address, ipaddress.IPv6Add
         return ipaddress.ip_address("127.0.0.1" if text == "localhost" else text.strip("[]"))
     except ValueError:
         raise argparse.ArgumentTypeError(f"invalid IP address: {text!r}") from None
+
+
+def listen_endpoint(text: str) -> "Tuple[Union[ipaddress.IPv4Address, ipaddress.IPv6Address], int]":
+    """Checks --listen of `dyntrace top`. Without an address, it is that of this host only."""
+    address, _, port = text.rpartition(":")
+    if not re.fullmatch(r"[1-9]\d{0,4}", port, re.ASCII) or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"invalid port: {port!r}, must be like 127.0.0.1:9568")
+    return listen_address(address or "localhost"), int(port)
 
 
 def relay_port(text: str) -> int:

@@ -163,7 +163,12 @@ SUBCOMMANDS = {
         argument("--exact", action="store_true", help="count every event instead of sampling: run time, messages, "
                  "garbage collections. A busy node may lose half of its throughput during that time"),
         argument("--own", action="store_true", help="also show the processes of dyntrace"),
-        argument("--json", action="store_true", help="print a line of JSON each second")],
+        argument("--json", action="store_true", help="print a line of JSON each second"),
+        argument("--openmetrics", action="store_true", help="print a sample as metrics in the format OpenMetrics, and "
+                 "end"),
+        argument("--listen", type=arguments.listen_endpoint, metavar="ADDRESS:PORT", help="with --openmetrics: serve "
+                 "the latest sample by HTTP, for Prometheus. With an address of the network instead of 127.0.0.1, "
+                 "everyone who reaches it can read the names and the load of processes")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,
@@ -262,7 +267,11 @@ def check_view(options: argparse.Namespace, whole: argparse.ArgumentParser) -> N
 
 
 def check_top(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
-    """Checks that the frames have the column to sort by."""
+    """Checks that the frames have the column to sort by, and how they are shown."""
+    if options.openmetrics and (options.exact or options.json):
+        whole.error("top: --openmetrics excludes --exact and --json")
+    if options.listen and not options.openmetrics:
+        whole.error("top: --listen requires --openmetrics")
     if options.sort not in (None, *(COUNTED if options.exact else SAMPLED)):
         whole.error(f"top: --sort {options.sort} works only {'without' if options.exact else 'with'} --exact")
 
