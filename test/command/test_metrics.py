@@ -1,5 +1,7 @@
 """The metrics of `dyntrace top --openmetrics`, and the server."""
 import ipaddress
+import os
+import re
 import socket
 import time
 import unittest
@@ -11,8 +13,10 @@ from unittest import mock
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.top import metrics, metrics_server
 from dyntrace_command.top.from_samples import Process, Sampled
-from dyntrace_command.top.metrics import OTHERS, Metrics
+from dyntrace_command.top.metrics import COUNTERS, OTHERS, Metrics
 from dyntrace_command.top.metrics_server import MetricsServer, url
+
+PROJECT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 
@@ -45,6 +49,14 @@ class Text(unittest.TestCase):
         older = Metrics("shop@vm", 9).text(sample, False).splitlines()
         self.assertIn("# TYPE dyntrace_reductions_total counter", older)
         self.assertNotIn("# EOF", older)
+
+    def test_documented(self) -> None:
+        """Each counter of docs/counters.md has a metric of its kind, except the run queues of single schedulers."""
+        with open(os.path.join(PROJECT, "docs", "counters.md"), encoding="utf-8") as file:
+            rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| (level|total) \|", file.read(), re.M)
+        documented = {re.sub("_N$", "_", name): kind == "total" for name, kind in rows}
+        del documented["run_queue_"]
+        self.assertEqual(documented, {name: metric.is_counter for name, (metric, _) in COUNTERS.items()})
 
     def test_names(self) -> None:
         """Processes with one name are summed, within the number of rows."""

@@ -29,7 +29,7 @@ INSTRUCTIONS = "Tools that look at the Erlang and Elixir nodes of this host. Sta
 Message = Dict[str, Any]
 
 
-def serve(_: argparse.Namespace) -> None:
+def serve(options: argparse.Namespace) -> None:  # pylint: disable=unused-argument
     """Serves until the end of standard input."""
     if os.isatty(0):
         say("dyntrace: an assistant starts this command and sends messages on standard input: see docs/mcp.md")
