@@ -19,12 +19,12 @@ modules() ->
     {?MODULE, Code, _} = code:get_object_code(?MODULE),
     [{telemetry, code()}, {?MODULE, Code}].
 
-%% Whether a tracer has a pattern of the function; on OTP 27 and later, one of any session.
+%% Whether the function has a pattern; on OTP 27 and later, in the session of the application.
 is_traced() ->
     Traced = {telemetry, execute, 3},
     case erlang:function_exported(trace, session_info, 1) of
         true -> lists:any(fun(Session) -> apply(trace, info, [Session, Traced, traced]) =/= {traced, false} end,
-                          apply(trace, session_info, [all]));
+                          [Session || Session = {dyntrace_autotracer, _} <- apply(trace, session_info, [all])]);
         false -> erlang:trace_info(Traced, traced) =/= {traced, false}
     end.
 
