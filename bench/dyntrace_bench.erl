@@ -10,7 +10,7 @@
 %% {Name, the module that measures it}, in the order of the results.
 -define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
                  {annotations, dyntrace_bench_events}, {hostile, dyntrace_bench_events},
-                 {telemetry, dyntrace_bench_events},
+                 {telemetry, dyntrace_bench_events}, {reports, dyntrace_bench_system},
                  {pauses, dyntrace_bench_pauses}, {profiler, dyntrace_bench_profiler},
                  {perf, dyntrace_bench_perf}, {viewer, dyntrace_bench_viewer}]).
 
