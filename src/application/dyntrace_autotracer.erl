@@ -178,10 +178,12 @@ polled(State) ->
     Names = [Name || #{name := Name} <- Enabled],
     %% Before the tracing, because the first events depend on the results of sources.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
+    IsPaused = dyntrace_sources:is_paused(Sources),
     {Tracing, NotTraced} =
         dyntrace_tracing:update(Claimed#state.tracing,
-                                dyntrace_cost_limit:limited(Required, dyntrace_sources:is_paused(Sources)),
+                                dyntrace_cost_limit:limited(Required, IsPaused),
                                 Config#{functions := dyntrace_call_budget:functions(CallBudget, Traced)}),
+    ok = dyntrace_cost_limit:report(IsPaused),
     ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
     {published(New), NotObserved ++ NotTraced}.

@@ -2,27 +2,28 @@
 %% are traced so long that this costs at most 8 % of the CPU time that the node uses without it, or 2 % of one CPU if
 %% that is more. Tracing alternates with pauses. All other sources go on during a pause.
 %%
-%% A consumer that is attached to trace events before, or by another backend, gets all of them: nothing pauses then.
+%% Nothing pauses while another consumer is attached to trace events, with an option `functions', or on a node with
+%% many processes: setting and clearing their flags, or the patterns of these functions, would cost more than it saves.
 -module(dyntrace_cost_limit).
 -behaviour(dyntrace_source).
 
--export([on/2, poll/2, message/2, off/1, is_paused/1, limited/2, pause/4]).
+-export([on/2, poll/2, message/2, off/1, is_paused/1, limited/2, report/1, pause/4]).
 
 %% A pause begins after this time, so that calls which take some time are recorded as a whole; or earlier, if it would
 %% be long otherwise: a report of ten seconds should not record only the first one.
 -define(TRACED_MS, 1000).
 -define(EARLY_MS, 3000).
 
-%% A shorter pause would cost more than it saves.
+%% A shorter pause would cost more than it saves: tracing goes on until a longer one is due.
 -define(LEAST_MS, 500).
 -define(MOST_MS, 15000).
 
 -define(PERCENT, 8).
 -define(PERCENT_OF_CPU, 2).
 
-%% The price of an event that is recorded by LTTng, and of setting and clearing the trace flags of a process: medians of
-%% a busy RabbitMQ.
--define(EVENT_NS, 600).
+%% The price of an event that is recorded by LTTng, and of setting and clearing the trace flags of a process, in a busy
+%% RabbitMQ. In a loop that does nothing else, an event costs a quarter of that.
+-define(EVENT_NS, 2500).
 -define(PROCESS_NS, 4000).
 
 %% A budget that is never spent, and not infinite, so that events are counted.
@@ -32,17 +33,22 @@
 -define(MS_PER_TICK, 10).
 
 -record(window, {is_paused = false :: boolean(),
+                 %% The probes that require trace flags.
+                 probes :: [atom()],
                  since :: integer(),
                  %% Of a pause.
                  until = 0 :: integer(),
                  cpu_ms = 0 :: non_neg_integer()}).
 
 %% With a budget, the budget pauses tracing.
-on(_, #{budget := Budget}) ->
-    case Budget =:= infinity andalso not has_flags(dyntrace_autotracer:info()) of
-        true -> {on, traced()};
+on(Enabled, #{budget := infinity, functions := []}) ->
+    Probes = [Name || {Name, Required} <- maps:to_list(dyntrace_trace_flags:table(all)), needs_flags(Required)],
+    case not has_flags(dyntrace_autotracer:info()) andalso may_pause(Enabled, Probes) of
+        true -> {on, traced(Probes)};
         false -> {on, unlimited}
-    end.
+    end;
+on(_, _) ->
+    {on, unlimited}.
 
 %% Flags that were set before belong to another consumer.
 has_flags(#{processes := Flags}) -> Flags =/= [];
@@ -50,19 +56,22 @@ has_flags(off) -> false.
 
 poll(_, unlimited) ->
     {on, unlimited};
-poll(_, Window = #window{is_paused = false}) ->
-    case is_alone() of
+poll(Enabled, Window = #window{probes = Probes}) ->
+    case may_pause(Enabled, Probes) of
         true ->
-            {on, after_traced(Window)};
+            {on, polled(Window)};
         false ->
             ok = dyntrace:set_budget(infinity),
             {on, unlimited}
-    end;
-poll(_, Window = #window{until = Until}) ->
-    case now_ms() >= Until of
-        true -> {on, traced()};
-        false -> {on, Window}
     end.
+
+polled(Window = #window{is_paused = true, until = Until, probes = Probes}) ->
+    case now_ms() >= Until of
+        true -> traced(Probes);
+        false -> Window
+    end;
+polled(Window) ->
+    after_traced(Window).
 
 message(_, State) ->
     State.
@@ -80,49 +89,57 @@ is_paused(_) -> false.
 limited(Required, false) -> Required;
 limited(#{sources := Sources}, true) -> (dyntrace_trace_flags:none())#{sources := Sources}.
 
-traced() ->
+traced(Probes) ->
     ok = dyntrace:set_budget(?COUNTED),
-    #window{since = now_ms(), cpu_ms = cpu_ms()}.
+    #window{probes = Probes, since = now_ms(), cpu_ms = cpu_ms()}.
 
-after_traced(Window = #window{since = Since, cpu_ms = CpuMs}) ->
+after_traced(Window = #window{probes = Probes, since = Since, cpu_ms = CpuMs}) ->
     {Now, Events} = {now_ms(), ?COUNTED - dyntrace:budget_left()},
     TracedMs = max(1, Now - Since),
     case pause(Events, erlang:system_info(process_count), TracedMs, cpu_ms() - CpuMs) of
         Ms when Ms < ?EARLY_MS, TracedMs < ?TRACED_MS ->
             Window;
         0 ->
-            traced();
+            traced(Probes);
+        Ms when Ms < ?LEAST_MS ->
+            Window;
         Ms ->
             ok = dyntrace:report(cost_limit, {Events, TracedMs * 1000000, Ms * 1000000}),
-            #window{is_paused = true, since = Now, until = Now + Ms}
+            Window#window{is_paused = true, until = Now + Ms}
     end.
 
+%% Reports a pause, when the flags are cleared and at each later poll: from the last trace event on, the states of
+%% processes are unknown.
+-spec report(IsPaused :: boolean()) -> ok.
+report(false) -> ok;
+report(true) -> dyntrace:report(withheld, {all_events, "tracing pauses to limit its cost"}).
+
 %% How long to pause, in milliseconds, after that many events and that much CPU time of the node within that time; 0:
-%% not at all.
+%% the events cost less than the limit.
 -spec pause(Events :: non_neg_integer(), Processes :: pos_integer(), TracedMs :: pos_integer(),
             CpuMs :: non_neg_integer()) -> non_neg_integer().
 pause(Events, Processes, TracedMs, CpuMs) ->
     EventsMs = Events * ?EVENT_NS / 1000000,
     CostMs = EventsMs + Processes * ?PROCESS_NS / 1000000,
-    OfCpu = ?PERCENT_OF_CPU / 100,
     OfNode = max(0, CpuMs - EventsMs) / TracedMs * ?PERCENT / 100,
-    case round(CostMs / max(OfNode, OfCpu)) - TracedMs of
-        Ms when EventsMs / TracedMs =< OfCpu; Ms < ?LEAST_MS -> 0;
-        Ms -> min(Ms, ?MOST_MS)
+    case max(OfNode, ?PERCENT_OF_CPU / 100) of
+        Limit when EventsMs / TracedMs =< Limit -> 0;
+        Limit -> min(round(CostMs / Limit) - TracedMs, ?MOST_MS)
     end.
 
-%% Whether all consumers of trace events may be one: they use the same backends as the consumer of `cost_limit'.
-is_alone() ->
-    Enabled = dyntrace:listeners(),
-    [Limited | _] = [lists:sort(Backends) || #{name := cost_limit, backends := Backends} <- Enabled] ++ [none],
-    lists:all(fun(#{name := Name, backends := Backends}) ->
-                      lists:sort(Backends) =:= Limited orelse not needs_flags(Name)
-              end, Enabled).
+may_pause(Enabled, Probes) ->
+    not dyntrace_walk:is_long() andalso is_alone([Name || Name <- Enabled, lists:member(Name, Probes)]).
 
-needs_flags(Name) ->
-    Table = dyntrace_trace_flags:table([Name]),
-    is_map_key(Name, Table) andalso (dyntrace_trace_flags:none())#{sources := maps:get(sources, maps:get(Name, Table))}
-        =/= maps:get(Name, Table).
+%% Whether the consumers of `cost_limit' are the only ones of these probes. Identities of consumers are unique within a
+%% probe, so only their numbers can be compared.
+is_alone(Probes) ->
+    All = dyntrace:consumers([cost_limit | Probes]),
+    Of = fun(Probe) -> lists:sort([Backend || {Name, Backend, _} <- All, Name =:= Probe]) end,
+    Own = Of(cost_limit),
+    lists:all(fun(Probe) -> Of(Probe) -- Own =:= [] end, Probes).
+
+needs_flags(Required = #{sources := Sources}) ->
+    Required =/= (dyntrace_trace_flags:none())#{sources := Sources}.
 
 %% The CPU time of the node. erlang:statistics(runtime) would change what other callers of it get.
 cpu_ms() ->

@@ -40,7 +40,7 @@ poll(_, Last) ->
 
 %% Why no process is traced, other than because of what is withheld.
 not_traced(#{withheld := #{all_events := _}}) -> [];
-not_traced(#{paused := true}) -> ["tracing pauses to limit its cost"];
+not_traced(#{paused := true}) -> [];
 not_traced(#{processes := []}) -> ["no consumer requests them"];
 not_traced(_) -> [].
 

@@ -6,25 +6,27 @@
 -import(test_autotracer, [start/2, attach/2, detach/2, following/1, call/2, until_flags/3, until_following/3,
                           traced/2]).
 
+-define(OPTIONS, #{budget => infinity, functions => []}).
+
 suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [lengths, pauses, beside_consumers, with_a_budget].
+    [lengths, pauses, beside_consumers, with_options].
 
 %% After a second in which the node has used half a second of CPU time without tracing, and with 100 processes: 8 % of
-%% that is 40 ms per second. 100,000 events cost 60 ms, and flags of 100 processes 0.4 ms.
+%% that is 40 ms per second. 24,000 events cost 60 ms, and flags of 100 processes 0.4 ms.
 lengths(_) ->
     Pause = fun(Events, Processes, CpuMs) -> dyntrace_cost_limit:pause(Events, Processes, 1000, CpuMs) end,
-    ?assertEqual(510, Pause(100000, 100, 560)),
+    ?assertEqual(510, Pause(24000, 100, 560)),
     %% The node does nothing else: 2 % of a CPU is 20 ms per second.
-    ?assertEqual(2020, Pause(100000, 100, 60)),
-    %% 33,333 events cost as much, whatever the number of processes is.
-    ?assertEqual(0, Pause(33333, 100000, 20)),
+    ?assertEqual(2020, Pause(24000, 100, 60)),
+    %% 8,000 events cost as much, whatever the number of processes is.
+    ?assertEqual(0, Pause(8000, 100000, 20)),
     ?assertEqual(0, Pause(0, 100, 0)),
-    %% Too short to be worth it; as long as allowed.
-    ?assertEqual(0, Pause(90000, 100, 554)),
-    ?assertEqual(15000, Pause(100000, 200000, 560)).
+    %% Too short to be worth it, so tracing goes on for a while; as long as allowed.
+    ?assertEqual(360, Pause(21600, 100, 554)),
+    ?assertEqual(15000, Pause(24000, 200000, 560)).
 
 %% Pauses have no trace events, and the other sources go on. The events are those that LTTng has recorded.
 pauses(Config) ->
@@ -73,16 +75,19 @@ parts([{cost_limit, Limit} | Later], Since, Parts) ->
 parts([Event | Later], Since, Parts) ->
     parts(Later, [Event | Since], Parts).
 
-%% Consumers of trace events that were attached before get all events, and so do those of the other backend.
+%% Other consumers of trace events get all events, whether they were attached before or after.
 beside_consumers(Config) ->
     start([{interval, 20}], Config),
-    Limits = fun() -> call(Config, fun() -> dyntrace_cost_limit:on([], #{budget => infinity}) end) end,
-    ?assertNotEqual({on, unlimited}, Limits()),
+    On = fun() -> call(Config, fun() -> dyntrace_cost_limit:on([], ?OPTIONS) end) end,
+    {on, Window} = On(),
+    ?assertNotEqual(unlimited, Window),
     Consumer = attach([message_send], Config),
     until_flags(new, [send], Config),
-    ?assertEqual({on, unlimited}, Limits()),
+    ?assertEqual({on, unlimited}, On()),
+    ?assertEqual({on, unlimited}, call(Config, fun() -> dyntrace_cost_limit:poll([message_send], Window) end)),
     detach(Consumer, Config).
 
-%% With a budget, the budget pauses tracing.
-with_a_budget(Config) ->
-    ?assertEqual({on, unlimited}, call(Config, fun() -> dyntrace_cost_limit:on([], #{budget => 1000}) end)).
+%% With a budget, the budget pauses tracing. The patterns of functions take long to set and to clear.
+with_options(Config) ->
+    [?assertEqual({on, unlimited}, call(Config, fun() -> dyntrace_cost_limit:on([], Options) end))
+     || Options <- [?OPTIONS#{budget := 1000}, ?OPTIONS#{functions := [{lists, '_', '_'}]}]].

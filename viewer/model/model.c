@@ -56,7 +56,7 @@ static const struct dt_hooks hooks = {
                   dt_in_flight_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
                   dt_scheduling_free, dt_held_free, dt_processes_free, dt_registered_free,
                   dt_peers_free, dt_schedulers_free},
-    .lost = {dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, messages_lost},
+    .lost = {dt_names_lost, dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, messages_lost},
     .late = {dt_held_late, dt_sends_late, dt_early_late},
     .ending = {dt_held_end},
     .end = {dt_server_calls_end, dt_spans_end, dt_early_end, dt_in_flight_drop_all},

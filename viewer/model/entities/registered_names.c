@@ -51,6 +51,11 @@ bool dt_name_is_free(const struct node *node, const char *name) {
     return g_hash_table_contains(node->names->free_names, name);
 }
 
+void dt_names_lost(struct node *node, int64_t begin) {
+    (void)begin;
+    g_hash_table_remove_all(node->names->free_names);
+}
+
 void dt_registered_new(struct node *node) {
     node->names = g_new(struct names, 1);
     node->names->processes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

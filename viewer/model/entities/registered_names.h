@@ -16,6 +16,9 @@ void dt_name_drop(struct process *p);
 /* Removes a name, which is then known to be free. */
 void dt_name_unregister(struct node *node, const char *name);
 
+/* Events were lost: no name is known to be free. */
+void dt_names_lost(struct node *node, int64_t begin);
+
 /* The process with this name; NULL if unknown. */
 struct process *dt_process_named(struct node *node, const char *name);
 /* Whether the name is known to be free. */

@@ -59,6 +59,9 @@ static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
     const struct dt_lives_row *most = NULL;
 
+    /* While processes were not traced, others may have started, and these may have ended. */
+    if (dt_summary_untraced(summary))
+        return NULL;
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
 

@@ -45,7 +45,7 @@ def report(options: argparse.Namespace) -> None:
         if output.endswith(".html"):
             params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions,
-                        limits_cost=not (options.full or options.events or options.functions),
+                        limits_cost=not (options.full or options.events or options.functions or len(chosen) > 1),
                         page={**params, "path": output} if "title" in params else None)
         recorded = record_nodes(chosen, wanted, options.seconds, stacks=ProcessStacks(chosen, sampler))
         summary = recorded.summary()
