@@ -65,7 +65,8 @@ static bool get_duration(ErlNifEnv *env, ERL_NIF_TERM measurements, ERL_NIF_TERM
     ErlNifSInt64 number;
 
     if (!enif_get_map_value(env, measurements, key, &value) ||
-        !enif_get_int64(env, value, &number) || number < 0 || number / units > INT64_MAX / NS_PER_S)
+        !enif_get_int64(env, value, &number) || number < 0 ||
+        number / units >= INT64_MAX / NS_PER_S)
         return false;
     /* The remainder is smaller than `units`. */
     *duration = units == NS_PER_S ? number

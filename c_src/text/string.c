@@ -190,8 +190,10 @@ const char *dt_text_dotted(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM li
     struct gathered raw = {.n = 0};
     ERL_NIF_TERM head;
 
-    while (!is_full(&raw) && enif_get_list_cell(env, list, &head, &list)) {
-        if (raw.n > 0)
+    /* Each element but the first has a dot, which bounds the loop: an atom may be empty. */
+    for (bool is_first = true; !is_full(&raw) && enif_get_list_cell(env, list, &head, &list);
+         is_first = false) {
+        if (!is_first)
             gather_bytes(&raw, ".", 1);
         if (!enif_is_atom(env, head) || !gather_atom(&raw, env, head))
             gather_bytes(&raw, "_", 1);

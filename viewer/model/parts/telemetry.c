@@ -74,6 +74,8 @@ static const char *class_of(const char *metadata) {
     return "exception";
 }
 
+#define DURATION_MAX (INT64_C(24) * 3600 * 1000000000)
+
 /* -- Events ------------------------------------------------------------------------------ */
 
 /* Whether the name ends in the suffix, which is removed. */
@@ -94,7 +96,8 @@ void dt_telemetry_event(struct node *node, const struct dt_recorded *event) {
 
     if (!p || cut_suffix(kind, ".start"))
         return;
-    if (e->duration < 0) {
+    /* A time of the system's clock, for example, is no duration. */
+    if (e->duration < 0 || e->duration > DURATION_MAX) {
         dt_instants_event(node, event);
         return;
     }
