@@ -1,5 +1,4 @@
 """Runs a subcommand: sets up streams and the umask, and maps exceptions to exit statuses."""
-import contextlib
 import os
 import sys
 
@@ -50,9 +49,8 @@ def main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except OSError as error:
-        with contextlib.suppress(OSError):
-            if has_json:
-                put_error(FAILED, "system", clean(str(error)))
+        if has_json:
+            put_error(FAILED, "system", clean(str(error)))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         say(f"dyntrace: {clean(str(error))}")
         return FAILED

@@ -168,7 +168,7 @@ def become(program: Program, output: int, errors: int) -> None:
             LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             os.chdir("/")
         # After the change of user, which clears this setting.
-        end_with_parent()
+        LIBC.prctl(PR_SET_PDEATHSIG, program.ends_at)
         os.execvpe(program.words[0], list(program.words), os.environ if program.environment is None
                    else program.environment)
     except OSError as error:

@@ -220,6 +220,11 @@ class Watch:
                 remarks = mirror.remarks
                 # Events that were in memory have no index.
                 found = examine(mirror, self.is_late, params, page) if may_have else None
+                if page and may_have and found is None:
+                    if self.interrupted.happened.is_set():
+                        raise KeyboardInterrupt
+                    # The page can't be written: writing it alone, later, shows why.
+                    page, found = None, examine(mirror, self.is_late, params)
                 events = found.events if found else count_events(mirror, self.is_late)
         except Failure as failure:
             if failure.key not in ("empty_folder", "no_recording"):
