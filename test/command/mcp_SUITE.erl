@@ -33,7 +33,7 @@ tools(Config) ->
     ?assertMatch(#{<<"isError">> := true,
                    <<"content">> := [#{<<"text">> := <<"{\"error\": {\"exit_status\": 5, ", _/binary>>}]},
                  maps:get(<<"failed">>, Results)),
-    ?assertMatch(#{<<"isError">> := true, <<"content">> := [#{<<"text">> := <<"seconds must be at most 60">>}]},
+    ?assertMatch(#{<<"isError">> := true, <<"content">> := [#{<<"text">> := <<"seconds must be between 0 and 40">>}]},
                  maps:get(<<"invalid">>, Results)),
     ?assertMatch(#{<<"code">> := -32602}, maps:get(<<"unknown">>, Results)),
     ?assertMatch(#{<<"code">> := _}, maps:get(<<"cancelled">>, Results)),

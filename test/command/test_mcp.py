@@ -42,7 +42,9 @@ class Tools(unittest.TestCase):
             ("top", {"exact": True}), ("top", {"seconds": 61}), ("top", {"seconds": True}), ("top", {"sort": "sent"}),
             ("top", {"rows": 1.5}), ("report", {"nodes": "shop"}), ("report", {"nodes": [7]}),
             ("report", {"load": True}),
-            ("report", {"contents": "full"}), ("profile", {"output": "/x"}), ("stacks", {"node": "x" * 2000})]
+            ("stacks", {"node": "\ud800"}), ("top", {"seconds": -1}), ("request", {"node": "shop"}),
+            ("request", {"label": "42", "next": "m:f"}), ("report", {"contents": "full"}),
+            ("profile", {"output": "/x"}), ("stacks", {"node": "x" * 2000})]
         for name, given in invalid:
             with self.assertRaises(InvalidArguments, msg=str(given)):
                 command_line(TOOLS[name], given)
@@ -52,7 +54,7 @@ class Tools(unittest.TestCase):
         """Required arguments, limits, and what a tool says about its own arguments."""
         self.assertEqual(["node"], input_schema(TOOLS["stacks"])["required"])
         top = input_schema(TOOLS["top"])
-        self.assertEqual((60, ["reductions", "queue", "memory", "growth"], []),
+        self.assertEqual((40, ["reductions", "queue", "memory", "growth"], []),
                          (top["properties"]["seconds"]["maximum"], top["properties"]["sort"]["enum"], top["required"]))
 
     def test_results(self) -> None:
@@ -62,11 +64,13 @@ class Tools(unittest.TestCase):
                 (Ended(5, '{"error": {"name": "no_vm"}}', "x"), (True, '{"error": {"name": "no_vm"}}')),
                 (Ended(1, '{"nodes": []}', ""), (False, '{"nodes": []}')),
                 (Ended(-9, "", "it\x1b[2J"),
-                 (True, "the command ended with status -9 and without a result. it\\x1b[2J")),
-                (Ended(NO_ANSWER, "", ""), (True, "the command did not end within 90 s, and was ended. "))):
+                 (True, "the command exited with status -9 and returned no result. it\\x1b[2J")),
+                (Ended(NO_ANSWER, "", ""), (True, "the command was stopped because it did not finish within 90 s. "))):
             with mock.patch.object(tools, "run", lambda *_, ended=ended, **__: ended):
                 found = call(TOOLS["nodes"], {}, never)
             self.assertEqual(expected, (found["isError"], *(part["text"] for part in found["content"])))
+        with mock.patch.object(tools, "run", lambda *_, **__: Ended(1, "", "")):
+            self.assertTrue(call(TOOLS["top"], {}, never)["isError"])
 
     def test_size(self) -> None:
         """Lists of objects are cut until the result is small enough; other lists are whole."""
@@ -105,8 +109,12 @@ class Messages(unittest.TestCase):
         """Messages that are not requests, and requests that the server does not have."""
         for line, code in (("nonsense", -32700), ("[" * 100000, -32700), ("[]", -32600), ('{"id": 1}', -32600),
                            ('{"id": [], "method": "ping"}', -32600), ('{"id": 1, "method": "x"}', -32601),
-                           ('{"id": 1, "method": "tools/call", "params": 7}', -32602), ("x" * (2 << 20), -32600)):
+                           ('{"id": 1, "method": "tools/call", "params": 7}', -32602),
+                           ('{"id": 1, "method": "tools/call", "params": {"name": []}}', -32602),
+                           ("x" * (2 << 20), -32600)):
             self.assertEqual([code], [answer["error"]["code"] for answer in self.asked(line)], line[:60])
+        answers = self.asked('{"id": 1, "method": "tools/call", "params": {"name": "stacks", "id": {}}}')
+        self.assertEqual([(1, True)], [(answer["id"], answer["result"]["isError"]) for answer in answers])
         self.assertEqual([], self.asked('{"method": "notifications/initialized"}', '{"id": 1, "result": {}}', ""))
 
     def test_versions(self) -> None:
@@ -118,4 +126,4 @@ class Messages(unittest.TestCase):
 
     def test_end(self) -> None:
         """The end of the input ends a running tool."""
-        self.asked('{"id": 1, "method": "tools/call", "params": {"name": "top", "arguments": {"seconds": 60}}}')
+        self.asked('{"id": 1, "method": "tools/call", "params": {"name": "top", "arguments": {"seconds": 40}}}')

@@ -104,10 +104,12 @@ class Server(unittest.TestCase):
 
     def test_formats(self) -> None:
         """The format that the client asks for; none before the first sample."""
-        self.assertEqual((503, "", "no sample yet"), self.get())
+        self.assertEqual((503, "", "no recent sample"), self.get())
         self.server.update(lambda is_openmetrics: "new\n" if is_openmetrics else "old\n")
         self.assertEqual((200, metrics.PLAIN, "old\n"), self.get())
         self.assertEqual((200, metrics.OPENMETRICS, "new\n"), self.get("application/openmetrics-text;version=1.0.0"))
+        with mock.patch.object(metrics_server, "STALE_S", -1):
+            self.assertEqual((503, "", "no recent sample"), self.get())
 
     def test_slow_client(self) -> None:
         """A client that sends a byte at a time keeps others waiting for a limited time."""

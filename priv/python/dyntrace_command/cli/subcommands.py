@@ -164,11 +164,10 @@ SUBCOMMANDS = {
                  "garbage collections. A busy node may lose half of its throughput during that time"),
         argument("--own", action="store_true", help="also show the processes of dyntrace"),
         argument("--json", action="store_true", help="print a line of JSON each second"),
-        argument("--openmetrics", action="store_true", help="print a sample as metrics in the format OpenMetrics, and "
-                 "end"),
+        argument("--openmetrics", action="store_true", help="print one sample in OpenMetrics format and exit"),
         argument("--listen", type=arguments.listen_endpoint, metavar="ADDRESS:PORT", help="with --openmetrics: serve "
                  "the latest sample by HTTP, for Prometheus. With an address of the network instead of 127.0.0.1, "
-                 "everyone who reaches it can read the names and the load of processes")],
+                 "anyone who can connect to it can read the names and the load of processes")],
         "top.top"),
     "profile": Subcommand("sample which functions use the CPUs, per process", [
         NODE,
@@ -216,8 +215,8 @@ SUBCOMMANDS = {
         argument("--json", action="store_true", help="print the report as JSON"),
         *OF_PICTURES],
         "view.view"),
-    "mcp": Subcommand("serve commands as tools for assistants, by the Model Context Protocol on standard input and "
-                      "output", [], "server.serve", "mcp"),
+    "mcp": Subcommand("serve commands as tools for AI assistants (Model Context Protocol on standard input "
+                      "and output)", [], "server.serve", "mcp"),
 }
 
 

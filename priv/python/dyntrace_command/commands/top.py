@@ -59,7 +59,7 @@ class Exporter(Lines):
         if endpoint:
             say(f"serving {url(endpoint)} for {node.show()}; Ctrl-C ends")
             if not endpoint[0].is_loopback:
-                say(f"dyntrace: everyone who reaches {endpoint[0]} can read the names and the load of processes; "
+                say(f"dyntrace: anyone who can connect to {endpoint[0]} can read the names and the load of processes; "
                     "connections are neither encrypted nor authenticated")
 
     def put(self, frames: Frames) -> None:

@@ -137,7 +137,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "no_recording": (FAILED, "no LTTng recording in {folder}: the file `metadata` is missing or empty",
                      "name the folder that `dyntrace record` printed"),
     "not_listening": (FAILED, "can't listen on port {port} of {address}: {why}",
-                      "name another one: `--listen ADDRESS:PORT`"),
+                      "choose another address or port: `--listen ADDRESS:PORT`"),
     "exists": (FAILED, "{folder} exists and is not empty", "name another folder (for report: `--keep`)"),
     "disk_full": (NO_ROOM, "not enough space in {folder}: {free} free{kept}",
                   "free some space there, or record elsewhere: `-o FOLDER`"),

@@ -1,6 +1,6 @@
 """What --json prints: one document, or one per line. The folder `schemas` has a JSON Schema of each.
 
-JSON is printed as ASCII, so texts of nodes can't change the terminal.
+`put` prints ASCII, so texts of nodes can't change the terminal.
 """
 import functools
 import json
@@ -17,7 +17,11 @@ def put(document: Dict[str, Any], is_line: bool = False) -> None:
 
 def put_error(status: int, name: str, cause: str, step: Optional[str] = None) -> None:
     """Prints the document in place of a result: the exit status, the failure's name and cause, and the next step."""
-    put({"error": {"exit_status": status, "name": name, "cause": cause, "next": step}}, is_line=True)
+    try:
+        put({"error": {"exit_status": status, "name": name, "cause": cause, "next": step}}, is_line=True)
+    except OSError:
+        # The message on standard error remains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,7 +1,7 @@
 """`dyntrace mcp`: a server of the Model Context Protocol, on standard input and output.
 
-A message is a line of JSON. One tool runs at a time, so that several questions do not add up to a load; the server
-reads messages meanwhile, and a cancelled tool ends at once.
+A message is a line of JSON. Only one tool runs at a time, which bounds the load on the host. The server keeps
+reading messages meanwhile, so a tool can be cancelled.
 """
 import argparse
 import json
@@ -16,15 +16,17 @@ from dyntrace_command.mcp.tools import TOOLS, call, listed
 
 # The versions of the protocol, the latest first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-# Bytes of a message, and calls that wait.
+# Maximum size of a message in bytes, and maximum number of queued calls.
 MESSAGE_MOST, CALLS_MOST = 1 << 20, 20
+# Pieces that are read before a running tool is checked again: a client may send without pause.
+PIECES_MOST = 16
 # The errors of JSON-RPC.
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, BUSY = -32700, -32600, -32601, -32602, -32000
 
 INSTRUCTIONS = "Tools that look at the Erlang and Elixir nodes of this host. Start with `nodes`. `report` has " \
     "findings with next steps; `stacks` works on a node that hangs; `stacks` and `profile` need no preparation of " \
-    "the node, `top`, `report` and `request` need dyntrace in it. An error has the next step, which a person may " \
-    "have to do."
+    "the node, `top`, `report` and `request` need dyntrace in it. Each error names the next step; a person may " \
+    "have to take it."
 
 Message = Dict[str, Any]
 
@@ -57,7 +59,9 @@ class Server:
 
     def read(self, seconds: Optional[float]) -> None:
         """Reads what arrives within this time, and takes the messages. A line that is too long is skipped."""
-        while not self.is_over and select.select([0], [], [], seconds)[0]:
+        pieces = 0
+        while not self.is_over and pieces < PIECES_MOST and select.select([0], [], [], seconds)[0]:
+            pieces += 1
             data = os.read(0, 1 << 16)
             self.is_over = not data
             *lines, self.pieces = (self.pieces + data).split(b"\n")
@@ -79,7 +83,7 @@ class Server:
             self.refuse(None, PARSE_ERROR, "not JSON")
             return
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            # Answers are not expected, because the server asks nothing.
+            # The server sends no requests, so it ignores responses.
             if not isinstance(message, dict) or "id" not in message or not {"result", "error"} & set(message):
                 self.refuse(None, INVALID_REQUEST, "not a request")
             return
@@ -90,7 +94,7 @@ class Server:
             if name == "notifications/cancelled":
                 self.cancelled.update(one["id"] for one in self.calls if one["id"] == params.get("requestId"))
         elif not isinstance(message["id"], (str, int)):
-            self.refuse(None, INVALID_REQUEST, "the id is neither a text nor a number")
+            self.refuse(None, INVALID_REQUEST, "the id must be a string or an integer")
         elif name in self.METHODS:
             self.METHODS[name](self, message["id"], params)
         else:
@@ -120,7 +124,7 @@ class Server:
                              "serverInfo": {"name": "dyntrace", "version": own_version()}})
 
     def ping(self, number: Any, _: Dict[str, Any]) -> None:
-        """The server lives."""
+        """Answers a ping."""
         self.answer(number, {})
 
     def list_tools(self, number: Any, _: Dict[str, Any]) -> None:
@@ -129,12 +133,13 @@ class Server:
 
     def call_tool(self, number: Any, params: Dict[str, Any]) -> None:
         """Adds the call to those that wait."""
-        if params.get("name") not in TOOLS:
-            self.refuse(number, INVALID_PARAMS, f"no such tool: {str(params.get('name'))[:100]}")
+        name = params.get("name")
+        if not isinstance(name, str) or name not in TOOLS:
+            self.refuse(number, INVALID_PARAMS, f"no such tool: {str(name)[:100]}")
         elif len(self.calls) >= CALLS_MOST:
-            self.refuse(number, BUSY, f"{CALLS_MOST} calls are waiting; send this one again later")
+            self.refuse(number, BUSY, f"too many calls are queued ({CALLS_MOST}); retry later")
         else:
-            self.calls.append({"id": number, **params})
+            self.calls.append({**params, "id": number})
 
     METHODS: "Dict[str, Callable[[Server, Any, Dict[str, Any]], None]]" = {
         "initialize": initialize, "ping": ping, "tools/list": list_tools, "tools/call": call_tool}

@@ -4,6 +4,7 @@ A tool offers some of the subcommand's arguments: none that writes files, loads 
 the contents of messages. Input schemas are made from the table of subcommands; output schemas are those of --json.
 """
 import json
+import re
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from dyntrace_command.cli import arguments
@@ -14,7 +15,7 @@ from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.execution import NO_ANSWER, READ, Program, run
 from dyntrace_command.host.tools import own_program
 
-# Seconds beside those of the tool: bpftrace takes some to attach, babeltrace2 to read a recording.
+# Seconds in addition to the tool's own: bpftrace takes some to attach, babeltrace2 to read a recording.
 MORE_S = 90
 # The objects of a list in a result: the first number with which the result has at most RESULT_MOST characters.
 LISTED_MOST, RESULT_MOST = (50, 20, 10, 5, 2), 60000
@@ -27,33 +28,35 @@ Schema = Dict[str, Any]
 
 
 class Tool(NamedTuple):
-    """The words of the command; the arguments that the tool offers; the default and the maximum of --seconds; what it
-    does to the node; what differs from the subcommand, in the schemas of arguments and in the help text."""
+    """The subcommand and its fixed options; the arguments on offer; default and maximum of --seconds; the effect on the
+    node; overrides of the argument schemas and of the description; whether it only looks at nodes."""
     words: Tuple[str, ...]
     offered: Tuple[str, ...]
     seconds: Tuple[int, int]
     effect: str
     changed: Dict[str, Schema] = {}
     what: str = ""
+    only_looks: bool = True
 
 
 LOOKS = "It reads files and the memory of processes, and changes nothing in a node."
-TRACES = "It loads no code into the node; the application dyntrace, which has to run there, traces meanwhile."
+TRACES = "It loads no code into the node; the dyntrace application must be running there, and traces during the " \
+    "call."
 
 TOOLS = {
     "nodes": Tool(("nodes",), (), (0, 0), LOOKS),
     "stacks": Tool(("stacks",), ("node", "--process"), (0, 0), LOOKS),
     "profile": Tool(("profile",), ("node", "--seconds", "--hz", "--process", "--wall"), (5, 60),
                     "It samples the node from outside, and changes nothing in it."),
-    "top": Tool(("top",), ("node", "--seconds", "--sort", "--rows", "--own"), (3, 60), TRACES,
+    "top": Tool(("top",), ("node", "--seconds", "--sort", "--rows", "--own"), (3, 40), TRACES,
                 {"--sort": {"enum": [*SAMPLED], "description": "the column to sort by (default: reductions)"},
-                 "--rows": {"description": "number of processes (default: 20)"}}),
+                 "--rows": {"description": "number of processes (default: 20)"}}, only_looks=False),
     "report": Tool(("report",), ("nodes", "--seconds"), (10, 60), TRACES,
-                   what="record nodes for some seconds; the report has findings and tables"),
+                   what="record nodes for some seconds; the report has findings and tables", only_looks=False),
     "request": Tool(("request",), ("node", "label", "--next", "--seconds"), (30, 300),
-                    TRACES + " The result contains texts of messages."),
-    "snapshot_list": Tool(("snapshot", "--list"), ("--output",), (0, 0), LOOKS,
-                          {"--output": {"description": "the folder of a recorder that has causes"}},
+                    TRACES + " The result contains texts of messages.", only_looks=False),
+    "snapshot_list": Tool(("snapshot", "--list"), ("--output",), (0, 0), "It reads the folders of recorders.",
+                          {"--output": {"description": "the folder of a recorder to look into; nothing is written"}},
                           "list the snapshots of flight recorders"),
 }
 
@@ -114,7 +117,7 @@ def listed() -> List[Dict[str, Any]]:
     return [{"name": name,
              "description": f"{tool.what or SUBCOMMANDS[tool.words[0]].help}. {tool.effect}",
              "inputSchema": input_schema(tool), "outputSchema": output_schema(tool),
-             "annotations": {"readOnlyHint": True, "openWorldHint": False}} for name, tool in TOOLS.items()]
+             "annotations": {"readOnlyHint": tool.only_looks, "openWorldHint": False}} for name, tool in TOOLS.items()]
 
 
 # -- Calls -----------------------------------------------------------------------------------------------------------
@@ -127,6 +130,8 @@ def command_line(tool: Tool, given: Any) -> List[str]:
     for name in schemas["required"]:
         if name not in given:
             raise InvalidArguments(f"{name} is missing")
+    if tool.words == ("request",) and ("label" in given) == ("next" in given):
+        raise InvalidArguments("give either label or next")
     options, operands = [*tool.words, "--json"], []
     if tool.seconds[0]:
         given = {"seconds": tool.seconds[0], **given}
@@ -150,9 +155,9 @@ def check(name: str, value: Any, wanted: Schema) -> None:
     if not is_of_type or value not in wanted.get("enum", [value]):
         raise InvalidArguments(f"{name} must be {'one of ' + ', '.join(wanted['enum']) if 'enum' in wanted else kind}")
     if kind in ("number", "integer") and not wanted.get("minimum", 0) <= value <= wanted["maximum"]:
-        raise InvalidArguments(f"{name} must be at most {wanted['maximum']}")
-    if kind == "string" and (len(value) > TEXT_MOST or "\0" in value):
-        raise InvalidArguments(f"{name} is too long, or contains a NUL")
+        raise InvalidArguments(f"{name} must be between {wanted.get('minimum', 0)} and {wanted['maximum']}")
+    if kind == "string" and (len(value) > TEXT_MOST or re.search("[\0\ud800-\udfff]", value)):
+        raise InvalidArguments(f"{name} is too long, or contains a NUL or a surrogate")
     for item in value if kind == "array" else []:
         check(name, item, TEXT)
 
@@ -165,14 +170,16 @@ def call(tool: Tool, given: Any, is_cancelled: Callable[[], bool]) -> Dict[str, 
         return failed(str(error))
     seconds = given.get("seconds", tool.seconds[0]) + MORE_S
     done = run(Program([*own_program(), *words]), seconds, errors=READ, give_up=is_cancelled)
-    messages = clean(done.errors.replace("\n", " / "))[:MESSAGES_MOST]
+    messages = clean(done.errors[:MESSAGES_MOST].replace("\n", " / "))
     if done.status == NO_ANSWER:
-        return failed(f"the command did not end within {seconds:g} s, and was ended. {messages}")
+        return failed(f"the command was stopped because it did not finish within {seconds:g} s. {messages}")
     try:
+        if not done.output.strip():
+            raise ValueError("no output")
         lines = [json.loads(line) for line in done.output.splitlines()] if tool.words == ("top",) \
             else [json.loads(done.output)]
     except ValueError:
-        return failed(f"the command ended with status {done.status} and without a result. {messages}")
+        return failed(f"the command exited with status {done.status} and returned no result. {messages}")
     if done.status and "error" in lines[-1]:
         return failed(json.dumps(lines[-1]))
     return result({"frames": lines} if tool.words == ("top",) else lines[0], messages)

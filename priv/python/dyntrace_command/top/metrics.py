@@ -2,6 +2,7 @@
 import collections
 from typing import DefaultDict, Dict, Iterator, List, NamedTuple, Set, Tuple
 
+from dyntrace_command.common.terminal import clean
 from dyntrace_command.top.from_samples import Process, Sampled
 
 # Values of the label `name`, over the life of the command. Later names share the value OTHERS.
@@ -28,7 +29,7 @@ NUMBERED = "scheduler"
 
 # The metrics of the node's counters (docs/counters.md), each with a label for counters that share a metric. The number
 # of a scheduler is a label, too.
-LIMITS = Metric("limit", "The most processes, ports, atoms and open files.")
+LIMITS = Metric("limit", "Maximum number of processes, ports, atoms and open files.")
 MEMORY = Metric("memory_bytes", "Memory by kind. The total is the sum of processes and system, which include the rest.")
 USED = Metric("scheduler_utilization_ratio", "The share of the sample interval in which a scheduler was active.",
               unit=1000)
@@ -44,12 +45,13 @@ COUNTERS: Dict[str, Tuple[Metric, List[Label]]] = {
         ("process_limit", "processes"), ("port_limit", "ports"), ("atom_limit", "atoms"),
         ("open_files_limit", "open_files"))},
     "cpu_quota": (Metric("cpu_quota_ratio", "The quota of the cgroup, in CPUs.", unit=1000), []),
-    "cpu_throttled": (Metric("cpu_throttled_seconds", "Time for which the quota has stopped CPUs.", True, 10**6), []),
+    "cpu_throttled": (Metric("cpu_throttled_seconds", "Time for which the CPU quota throttled the cgroup.", True,
+                             10**6), []),
     "memory_limit": (Metric("memory_limit_bytes", "The limit of the cgroup or the host."), []),
     "reductions": (Metric("reductions", "Reductions.", True), []),
     "context_switches": (Metric("context_switches", "Context switches of schedulers.", True), []),
     "gc_count": (Metric("garbage_collections", "Garbage collections.", True), []),
-    "gc_reclaimed": (Metric("garbage_collection_reclaimed_words", "Words that they reclaimed.", True), []),
+    "gc_reclaimed": (Metric("garbage_collection_reclaimed_words", "Words reclaimed by garbage collections.", True), []),
     "io_input": (Metric("io_input_bytes", "Bytes received through ports.", True), []),
     "io_output": (Metric("io_output_bytes", "Bytes sent through ports.", True), []),
     "run_queue": (RUN_QUEUE, [("kind", "normal")]),
@@ -97,7 +99,7 @@ class Metrics:
         """Yields the samples of the busiest processes by name, in the order of --sort."""
         of: DefaultDict[str, List[Process]] = collections.defaultdict(list)
         for pid, process in frames.leading(len(frames.processes)):
-            name = frames.names.of.get(pid) or "(no name)"
+            name = (frames.names.of.get(pid) or "(no name)")[:LABEL_MOST]
             if name not in self.names and len(self.names) >= NAMES_MOST:
                 name = OTHERS
             if name in of or len(of) < self.rows:
@@ -120,4 +122,4 @@ def counters(frames: Sampled) -> Iterator[Tuple[Metric, List[Label], int]]:
 
 def escaped(text: str) -> str:
     """Returns the value of a label."""
-    return text[:LABEL_MOST].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return clean(text)[:LABEL_MOST].replace("\\", "\\\\").replace('"', '\\"')

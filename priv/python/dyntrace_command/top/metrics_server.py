@@ -1,11 +1,12 @@
 """The HTTP server of `dyntrace top --openmetrics --listen`. It serves one request after the other, each for a limited
-time, so that clients can neither occupy memory nor threads."""
+time, so a client cannot tie up memory or threads."""
 import contextlib
 import http.server
 import ipaddress
 import socket
 import socketserver
 import threading
+import time
 from typing import Any, Callable, Dict, Tuple, Union
 
 from dyntrace_command.common.failures import Failure, reason
@@ -13,6 +14,8 @@ from dyntrace_command.top.metrics import OPENMETRICS, PLAIN
 
 # Seconds that a request may take.
 REQUEST_S = 5
+# Seconds after which a sample is too old to serve: the node may hang.
+STALE_S = 15
 
 
 # The address and the port to listen on.
@@ -52,9 +55,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         is_openmetrics = "application/openmetrics-text" in self.headers.get("Accept", "")
         text = self.server.texts.get(is_openmetrics)
         if self.path.partition("?")[0] != "/metrics":
-            self.send_error(404, "only /metrics is here")
-        elif text is None:
-            self.send_error(503, "no sample yet")
+            self.send_error(404, "not found; the metrics are at /metrics")
+        elif text is None or time.monotonic() - self.server.updated > STALE_S:
+            self.send_error(503, "no recent sample")
         else:
             data = text.encode("utf-8", "replace")
             self.send_response(200)
@@ -74,6 +77,7 @@ class MetricsServer(http.server.HTTPServer):
         address, port = endpoint
         self.address_family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
         self.texts: Dict[bool, str] = {}
+        self.updated = 0.0
         try:
             super().__init__((str(address), port), Handler)
         except OSError as error:
@@ -90,3 +94,4 @@ class MetricsServer(http.server.HTTPServer):
     def update(self, text: Callable[[bool], str]) -> None:
         """Replaces the metrics."""
         self.texts = {kind: text(kind) for kind in (False, True)}
+        self.updated = time.monotonic()
