@@ -77,7 +77,7 @@ class Text(unittest.TestCase):
     def test_hostile_names(self) -> None:
         """A name stays within its label."""
         text = Metrics("n", 2).text(frames('a"} 1\nb\\' + "x" * 1000), True)
-        self.assertIn('name="a\\"} 1\\nb\\\\xxx', text)
+        self.assertIn('name="a\\"} 1\\\\x0ab\\\\xxx', text)
         self.assertLess(len(text), 2000)
 
 
