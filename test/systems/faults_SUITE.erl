@@ -75,14 +75,14 @@ backlog(Config) ->
 %% -- Planted faults ----------------------------------------------------------------------------
 
 %% The expected text of one of the first findings, and of further true findings.
-burn(Config) -> found(burn, ["invoice_batch ran for (over )?\\d+ % of the recording"], Config).
+burn(Config) -> found(burn, ["invoice_batch ran for (over )?\\d+ % of the (recording|time)"], Config).
 server(Config) -> found(server, ["license_server: callers waited", "license_server ran for"], Config).
 consumer(Config) -> found(consumer, ["mail_sorter: its queue grew by \\d+ messages per second"], Config).
 crashes(Config) -> found(crashes, ["ldap_pool restarted \\d+ times in .* by .* flaky_sup: no_ldap",
                                          "the log has \\d+ lines of level error or above"], Config).
 heap(Config) -> found(heap, ["session_cache uses \\d+ MB of memory", "session_cache"], Config).
 suspended(Config) -> found(suspended, ["mail_relay made no progress for .* \\(suspended\\)"], Config).
-journal(Config) -> found(journal, ["mail_journal waited for files for (over )?\\d+ % of the recording"], Config).
+journal(Config) -> found(journal, ["mail_journal waited for files for (over )?\\d+ % of the (recording|time)"], Config).
 
 found(Kind, Expected, Config) ->
     observed:check(Expected, observed:during(Kind, ?config(system, Config), Config)).

@@ -31,7 +31,7 @@ large_binaries(Config) -> silent(large_binaries, Config).
 
 %% These processes run all the time. No more of them compute than there are schedulers. On a busy machine others wait.
 busy(Config) ->
-    observed:check_others(["> erlang:apply/2 ran for (over )?\\d+ % of the recording",
+    observed:check_others(["> erlang:apply/2 ran for (over )?\\d+ % of the (recording|time)",
                            " waited for \\d+ % of that time.* \\(inferred\\)$"], during(busy, Config)).
 
 silent(Kind, Config) ->
@@ -50,7 +50,7 @@ chain(Config) ->
 %% The processes that compute are named, not the servers that wait for a scheduler.
 burn(Config) ->
     observed:check(["the schedulers are \\d+ % busy on average, .* by \\d processes like <.*> erlang:apply/2: ",
-                    "ran for (over )?\\d+ % of the recording"], during(burn, Config)).
+                    "ran for (over )?\\d+ % of the (recording|time)"], during(burn, Config)).
 
 %% The process that changes a persistent term uses next to no time. All others search their heaps.
 terms(Config) ->
