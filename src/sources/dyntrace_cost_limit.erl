@@ -1,5 +1,5 @@
 %% @private The source of the probe `cost_limit', which `dyntrace report' records: while the probe is enabled, processes
-%% are traced so long that this costs at most 8 % of the CPU time that the node uses without it, or 2 % of one CPU if
+%% are traced so long that this costs about 8 % of the CPU time that the node uses without it, or 2 % of one CPU if
 %% that is more. Tracing alternates with pauses. All other sources go on during a pause.
 %%
 %% Nothing pauses while another consumer is attached to trace events, with an option `functions', or on a node with
