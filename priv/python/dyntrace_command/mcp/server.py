@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 
 from dyntrace_command.common.terminal import say
 from dyntrace_command.host.tools import own_version
-from dyntrace_command.mcp.tools import TOOLS, call, listed
+from dyntrace_command.mcp.tools import TOOLS, call, descriptions
 
 # The versions of the protocol, the latest first.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -42,7 +42,7 @@ class Server:
     """The messages that have arrived, and the calls that wait."""
 
     def __init__(self) -> None:
-        self.pieces = b""
+        self.partial_line = b""
         self.is_over = self.is_skipping = False
         self.calls: List[Message] = []
         self.cancelled: Set[Any] = set()
@@ -64,15 +64,15 @@ class Server:
             pieces += 1
             data = os.read(0, 1 << 16)
             self.is_over = not data
-            *lines, self.pieces = (self.pieces + data).split(b"\n")
+            *lines, self.partial_line = (self.partial_line + data).split(b"\n")
             for line in lines:
                 if not self.is_skipping and line.strip():
                     self.take(line)
                 self.is_skipping = False
-            if len(self.pieces) > MESSAGE_MOST:
+            if len(self.partial_line) > MESSAGE_MOST:
                 if not self.is_skipping:
                     self.refuse(None, INVALID_REQUEST, f"the message has more than {MESSAGE_MOST} bytes")
-                self.pieces, self.is_skipping = b"", True
+                self.partial_line, self.is_skipping = b"", True
             seconds = 0
 
     def take(self, line: bytes) -> None:
@@ -106,40 +106,40 @@ class Server:
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         sys.stdout.flush()
 
-    def answer(self, number: Any, result: Dict[str, Any]) -> None:
+    def answer(self, request_id: Any, result: Dict[str, Any]) -> None:
         """Answers a request."""
-        self.send({"id": number, "result": result})
+        self.send({"id": request_id, "result": result})
 
-    def refuse(self, number: Any, code: int, text: str) -> None:
+    def refuse(self, request_id: Any, code: int, text: str) -> None:
         """Answers a request with an error."""
-        self.send({"id": number, "error": {"code": code, "message": text}})
+        self.send({"id": request_id, "error": {"code": code, "message": text}})
 
     # Requests
 
-    def initialize(self, number: Any, params: Dict[str, Any]) -> None:
+    def initialize(self, request_id: Any, params: Dict[str, Any]) -> None:
         """The client's version of the protocol is used if the server has it."""
         wanted = params.get("protocolVersion")
-        self.answer(number, {"protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+        self.answer(request_id, {"protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
                              "capabilities": {"tools": {}}, "instructions": INSTRUCTIONS,
                              "serverInfo": {"name": "dyntrace", "version": own_version()}})
 
-    def ping(self, number: Any, _: Dict[str, Any]) -> None:
+    def ping(self, request_id: Any, _: Dict[str, Any]) -> None:
         """Answers a ping."""
-        self.answer(number, {})
+        self.answer(request_id, {})
 
-    def list_tools(self, number: Any, _: Dict[str, Any]) -> None:
+    def list_tools(self, request_id: Any, _: Dict[str, Any]) -> None:
         """All tools, at once."""
-        self.answer(number, {"tools": listed()})
+        self.answer(request_id, {"tools": descriptions()})
 
-    def call_tool(self, number: Any, params: Dict[str, Any]) -> None:
+    def call_tool(self, request_id: Any, params: Dict[str, Any]) -> None:
         """Adds the call to those that wait."""
         name = params.get("name")
         if not isinstance(name, str) or name not in TOOLS:
-            self.refuse(number, INVALID_PARAMS, f"no such tool: {str(name)[:100]}")
+            self.refuse(request_id, INVALID_PARAMS, f"no such tool: {str(name)[:100]}")
         elif len(self.calls) >= CALLS_MOST:
-            self.refuse(number, BUSY, f"too many calls are queued ({CALLS_MOST}); retry later")
+            self.refuse(request_id, BUSY, f"too many calls are queued ({CALLS_MOST}); retry later")
         else:
-            self.calls.append({**params, "id": number})
+            self.calls.append({**params, "id": request_id})
 
     METHODS: "Dict[str, Callable[[Server, Any, Dict[str, Any]], None]]" = {
         "initialize": initialize, "ping": ping, "tools/list": list_tools, "tools/call": call_tool}

@@ -77,7 +77,7 @@ class InvalidArguments(Exception):
 
 # -- Schemas ---------------------------------------------------------------------------------------------------------
 
-def offered(tool: Tool) -> Dict[str, Argument]:
+def arguments_of(tool: Tool) -> Dict[str, Argument]:
     """Returns the arguments that a tool offers, by the names of their properties."""
     found = {of.names[-1]: of for of in SUBCOMMANDS[tool.words[0]].arguments}
     return {name.strip("-"): found[name] for name in tool.offered}
@@ -98,7 +98,7 @@ def schema_of(tool: Tool, of: Argument) -> Schema:
 
 def input_schema(tool: Tool) -> Schema:
     """Returns the schema of a tool's arguments."""
-    found = offered(tool)
+    found = arguments_of(tool)
     required = [name for name, of in found.items() if of.names[0] == name and "nargs" not in of.settings]
     return {"type": "object", "properties": {name: schema_of(tool, of) for name, of in found.items()},
             "required": required, "additionalProperties": False}
@@ -112,7 +112,7 @@ def output_schema(tool: Tool) -> Schema:
     return found
 
 
-def listed() -> List[Dict[str, Any]]:
+def descriptions() -> List[Dict[str, Any]]:
     """Returns the tools as `tools/list` sends them."""
     return [{"name": name,
              "description": f"{tool.what or SUBCOMMANDS[tool.words[0]].help}. {tool.effect}",
@@ -124,7 +124,7 @@ def listed() -> List[Dict[str, Any]]:
 
 def command_line(tool: Tool, given: Any) -> List[str]:
     """Returns the words of the command; raises InvalidArguments. No value is taken for an option."""
-    schemas, found = input_schema(tool), offered(tool)
+    schemas, found = input_schema(tool), arguments_of(tool)
     if not isinstance(given, dict):
         raise InvalidArguments("the arguments are not an object")
     for name in schemas["required"]:
