@@ -3,11 +3,13 @@ import argparse
 import os
 import tempfile
 import unittest
+from typing import List
 from unittest import mock
 
 from dyntrace_command.cli.subcommands import snapshot_folders
 from dyntrace_command.commands import snapshot
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.recording.snapshots import Snapshot
 
 
 class SnapshotFolders(unittest.TestCase):
@@ -29,16 +31,19 @@ class SnapshotFolders(unittest.TestCase):
 
     def test_unreadable(self) -> None:
         """A folder that can't be read does not hide the others, and the command fails at the end."""
-        shown = []
-
-        def show_list(folder: str) -> None:
-            shown.append(folder)
-            if folder == "of_root":
+        def snapshots(folder: str) -> List[Snapshot]:
+            if folder.endswith("of_root"):
                 raise PermissionError(13, "Permission denied", folder)
+            return []
 
-        options = argparse.Namespace(list=True, folders=["of_root", "own"], output=None)
-        with mock.patch.object(snapshot, "show_list", show_list), mock.patch.object(snapshot, "say") as said:
-            with self.assertRaisesRegex(Failure, "unlisted"):
-                snapshot.snapshot(options)
-        self.assertEqual(shown, ["of_root", "own"])
-        said.assert_called_once_with("dyntrace: of_root: Permission denied")
+        with tempfile.TemporaryDirectory() as place:
+            folders = [os.path.join(place, name) for name in ("of_root", "own")]
+            for folder in folders:
+                os.mkdir(folder)
+            options = argparse.Namespace(list=True, folders=folders, output=None, json=False)
+            with mock.patch.object(snapshot, "snapshots", snapshots), mock.patch.object(snapshot, "say") as said, \
+                    mock.patch.object(snapshot, "print_table") as table:
+                self.assertEqual(Failure("unlisted").status, snapshot.snapshot(options))
+        table.assert_called_once()
+        self.assertEqual([f"dyntrace: {folders[0]}: Permission denied", f"no recorder writes into {folders[1]}",
+                          Failure("unlisted").text], [call.args[0] for call in said.call_args_list])

@@ -187,7 +187,8 @@ no_word_about_other_tracers(Config) ->
     until_following(pauses, fun(Pauses) -> Pauses >= 2 end, Config),
     call(Config, fun() -> exit(Flood, kill) end),
     until_following(paused, false, Config),
-    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
+    %% It is the difference of two counts, between which processes may exit.
+    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 95 end, Config),
     detach(Consumer, Config),
     ?assertEqual([], errors(Config)),
     [?assertEqual(['receive'], call(Config, fun() -> element(2, erlang:trace_info(Pid, flags)) end)) || Pid <- Theirs].
@@ -287,7 +288,8 @@ many_processes(Config) ->
     More = call(Config, fun() -> Spawner ! {self(), stop}, receive {Spawner, Pids} -> Pids end end),
     ?assertEqual([[send]], all_flags(Many ++ More, Config)),
     ?assertEqual([['receive' | [send || test_trace:has_sessions()]]], all_flags(Theirs, Config)),
-    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 100 end, Config),
+    %% It is the difference of two counts, between which processes may exit.
+    test_trace:has_sessions() orelse until_following(untraced, fun(Untraced) -> Untraced >= 95 end, Config),
     Pids = [hd(Many), lists:last(Many), hd(More), lists:last(More)],
     [test_autotracer:answer_of(Pid, Config) || Pid <- Pids],
     Froms = [call(Config, fun() -> test_cases:text(Pid) end) || Pid <- Pids],
