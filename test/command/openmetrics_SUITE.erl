@@ -38,7 +38,7 @@ scraped(Config) ->
                                              end),
     ?assertEqual({0, <<>>}, test_shell:run("promtool check metrics < '~ts' 2>&1", [Metrics])),
     {1, Refused} = fetched([Endpoint, "/"]),
-    ?assertMatch({match, _}, re:run(Refused, "404: only /metrics is here")),
+    ?assertMatch({match, _}, re:run(Refused, "404: not found; the metrics are at /metrics")),
     {1, Taken} = test_command:run(["top", ?config(os_pid, Config), "--openmetrics", "--listen", Endpoint]),
     ?assertMatch({match, _}, re:run(Taken, "can't listen on port \\d+ of 127.0.0.1: Address already in use\n  next: ")),
     with_prometheus(Endpoint, Config, fun asked/2),

@@ -161,6 +161,7 @@ start() ->
                            receive never -> ok end
                    end),
     receive {Keeper, System} -> System end,
+    ok = test_telemetry:load(),
     [spawn(fun ?MODULE:Worker/0) || Worker <- [sequential, sleeper, annotator, talker]],
     true = register(test_sink, spawn(fun sink/0)),
     ok = trace_all(),
@@ -173,6 +174,7 @@ trace_all() ->
          || Function <- [order, roll]],
     _ = [test_trace:trace_pattern(Builtin, [{'_', [], [{return_trace}]}], [local])
          || Builtin <- [{erlang, md5, 1}, {prim_file, get_cwd_nif, 0}]],
+    _ = test_trace:trace_pattern({telemetry, execute, 3}, true, [local]),
     _ = test_trace:trace_pattern('receive', dyntrace:sender_pattern(), []),
     Flags = [send, 'receive', procs, ports, call, return_to, running, running_ports, exiting, garbage_collection],
     _ = test_trace:trace(all, true, [{tracer, dyntrace, []} | Flags]),
@@ -212,7 +214,7 @@ annotator() ->
     ok = dyntrace:span(round, fun() -> receive after 1 -> ok end end),
     annotator().
 
-%% Opens, uses and closes sockets, and calls a BIF and a NIF.
+%% Opens, uses and closes sockets, and calls a BIF, a NIF and telemetry.
 talker() ->
     {ok, Socket} = gen_udp:open(0, [binary, {ip, {127, 0, 0, 1}}, {active, true}]),
     {ok, Number} = inet:port(Socket),
@@ -221,6 +223,7 @@ talker() ->
     ok = gen_udp:close(Socket),
     16 = byte_size(erlang:md5("round")),
     {ok, _} = prim_file:get_cwd(),
+    ok = telemetry:execute([round, stop], #{duration => 1}, #{}),
     talker().
 
 %% All probes except those of other nodes, because there is no other node, and those of drivers that a datagram socket

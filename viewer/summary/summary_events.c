@@ -479,7 +479,7 @@ static void span(void *data, const struct dt_span *span) {
     struct dt_named *row =
         dt_names_row(span->telemetry ? &summary->telemetry : &summary->spans, NULL, span->name);
     row->count++;
-    row->key = span->telemetry && row->node ? span->telemetry->key : NULL;
+    row->key = span->telemetry && row != summary->telemetry.others ? span->telemetry->key : NULL;
     if (span->is_open)
         return;
     row->failed += strcmp(span->outcome, "ok") != 0;

@@ -48,8 +48,7 @@ static void failed_telemetry(struct dt_summary *summary) {
         const struct dt_named *row = g_ptr_array_index(rows, i);
         const int64_t failed = (int64_t)row->failed, all = (int64_t)row->count;
 
-        /* The row of all further kinds has no node. */
-        if (!row->node || row->failed < dt_limits.failed_telemetry.spans ||
+        if (row == summary->telemetry.others || row->failed < dt_limits.failed_telemetry.spans ||
             !dt_is_share(failed, all, dt_limits.failed_telemetry.share))
             continue;
         dt_find(summary, DT_RULE_failed_telemetry,
