@@ -64,7 +64,7 @@ busy(Config) ->
 loop(Config) ->
     Node = started([]),
     _ = test_node:call(Node, fun() -> test_stuck_system:spin(), ok end),
-    [Text] = found(<<"busy_process">>, report(Node, [], Config)),
+    [Text] = found(<<"busy_process">>, report(Node, ["--full"], Config)),
     ?assertMatch({match, _}, re:run(Text, "; near the end of the recording, <[0-9.]+> (was last saved in|ran) "
                                           "test_stuck_system:spins/1 \\(test_stuck_system.erl:\\d+\\) in \\d+ of \\d+ "
                                           "samples$"), Text),
