@@ -70,8 +70,20 @@ polled(Window = #window{is_paused = true, until = Until, probes = Probes}) ->
         true -> traced(Probes);
         false -> Window
     end;
-polled(Window) ->
-    after_traced(Window).
+polled(Window = #window{probes = Probes, since = Since, cpu_ms = CpuMs}) ->
+    {Now, Events} = {now_ms(), ?COUNTED - dyntrace:budget_left()},
+    TracedMs = max(1, Now - Since),
+    case pause(Events, erlang:system_info(process_count), TracedMs, cpu_ms() - CpuMs) of
+        Ms when Ms < ?EARLY_MS, TracedMs < ?TRACED_MS ->
+            Window;
+        0 ->
+            traced(Probes);
+        Ms when Ms < ?LEAST_MS ->
+            Window;
+        Ms ->
+            ok = dyntrace:report(cost_limit, {Events, TracedMs * 1000000, Ms * 1000000}),
+            Window#window{is_paused = true, until = Now + Ms}
+    end.
 
 message(_, State) ->
     State.
@@ -92,21 +104,6 @@ limited(#{sources := Sources}, true) -> (dyntrace_trace_flags:none())#{sources :
 traced(Probes) ->
     ok = dyntrace:set_budget(?COUNTED),
     #window{probes = Probes, since = now_ms(), cpu_ms = cpu_ms()}.
-
-after_traced(Window = #window{probes = Probes, since = Since, cpu_ms = CpuMs}) ->
-    {Now, Events} = {now_ms(), ?COUNTED - dyntrace:budget_left()},
-    TracedMs = max(1, Now - Since),
-    case pause(Events, erlang:system_info(process_count), TracedMs, cpu_ms() - CpuMs) of
-        Ms when Ms < ?EARLY_MS, TracedMs < ?TRACED_MS ->
-            Window;
-        0 ->
-            traced(Probes);
-        Ms when Ms < ?LEAST_MS ->
-            Window;
-        Ms ->
-            ok = dyntrace:report(cost_limit, {Events, TracedMs * 1000000, Ms * 1000000}),
-            Window#window{is_paused = true, until = Now + Ms}
-    end.
 
 %% Reports a pause, when the flags are cleared and at each later poll: from the last trace event on, the states of
 %% processes are unknown.
