@@ -46,7 +46,7 @@ def report(options: argparse.Namespace) -> None:
             params["title"] = f"{', '.join(node.node for node in chosen)}, {time.strftime('%Y-%m-%d %H:%M:%S')}"
         wanted = Wanted(folder, groups=options.events or of_report(is_alone), functions=options.functions,
                         limits_cost=not (options.full or options.events or options.functions or len(chosen) > 1),
-                        page={**params, "path": output} if "title" in params else None)
+                        page={**params, "path": output} if output.endswith(".html") else None)
         recorded = record_nodes(chosen, wanted, options.seconds, stacks=ProcessStacks(chosen, sampler))
         summary = recorded.summary()
         say(summary)

@@ -38,6 +38,11 @@ class Tool(NamedTuple):
     what: str = ""
     only_looks: bool = True
 
+    @property
+    def prints_lines(self) -> bool:
+        """Returns whether the command prints JSON Lines."""
+        return self.words == ("top",)
+
 
 LOOKS = "It reads files and the memory of processes, and changes nothing in a node."
 TRACES = "It loads no code into the node; the dyntrace application must be running there, and traces during the " \
@@ -107,7 +112,7 @@ def input_schema(tool: Tool) -> Schema:
 def output_schema(tool: Tool) -> Schema:
     """Returns the schema of a tool's result. The lines of `top` are a list."""
     found = {key: value for key, value in schema(tool.words[0]).items() if key != "$schema"}
-    if tool.words == ("top",):
+    if tool.prints_lines:
         return {"type": "object", "properties": {"frames": {"type": "array", "items": found}}, "required": ["frames"]}
     return found
 
@@ -176,13 +181,13 @@ def call(tool: Tool, given: Any, is_cancelled: Callable[[], bool]) -> Dict[str, 
     try:
         if not done.output.strip():
             raise ValueError("no output")
-        lines = [json.loads(line) for line in done.output.splitlines()] if tool.words == ("top",) \
+        lines = [json.loads(line) for line in done.output.splitlines()] if tool.prints_lines \
             else [json.loads(done.output)]
     except ValueError:
         return failed(f"the command exited with status {done.status} and returned no result. {messages}")
     if done.status and "error" in lines[-1]:
         return failed(json.dumps(lines[-1]))
-    return result({"frames": lines} if tool.words == ("top",) else lines[0], messages)
+    return result({"frames": lines} if tool.prints_lines else lines[0], messages)
 
 
 def failed(text: str) -> Dict[str, Any]:

@@ -49,8 +49,8 @@ def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None, para
     With the parameters of a page, writes the page in the same pass."""
     if shutil.which("babeltrace2") is None:
         return None
-    output = arguments_of(SINKS[".html"], {**page, "report": "yes", **(params or {})}) if page else \
-        arguments_of(SINKS[".json"], {"path": "-", **(params or {})})
+    extension, own = (".html", {**page, "report": "yes"}) if page else (".json", {"path": "-"})
+    output = arguments_of(SINKS[extension], {**own, **(params or {})})
     # At this signal, the plugin leaves no partial page.
     done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(), *output],
                        ends_at=signal.SIGINT),
