@@ -68,7 +68,7 @@ have_known_paths(Stacks) ->
           {"profile_handler", ["test_profile_load:handler/1"], ""},
           {"profile_map", ["test_profile_load:job/1"], "maps:|test_profile_load:"}]].
 
-%% On a VM whose frames have pointers. These are on the stacks, too, and are no functions. The VM has always saved the
+%% On a VM whose frames have pointers. These are on the stacks, too, and are not functions. The VM has always saved the
 %% top of a stack.
 frame_pointers(Config) ->
     Node = started(["+JPperf", "true"]),

@@ -96,7 +96,7 @@ void dt_telemetry_event(struct node *node, const struct dt_recorded *event) {
 
     if (!p || cut_suffix(kind, ".start"))
         return;
-    /* A time of the system's clock, for example, is no duration. */
+    /* A time of the system's clock, for example, is not a duration. */
     if (e->duration < 0 || e->duration > DURATION_MAX) {
         dt_instants_event(node, event);
         return;
