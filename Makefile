@@ -20,7 +20,7 @@ BUILD_NEEDS := cc make erl erl_nif.h sys/sdt.h lttng-ust
 VIEWER_NEEDS := pkg-config libbabeltrace2 glib-2.0
 DEMO_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) lttng babeltrace2
 DEB_NEEDS   := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc build-essential dh dh_python3 dpkg-buildpackage lintian
-DEBIAN_NEEDS := $(DEB_NEEDS) debootstrap rebar3 common_test
+PACKAGES_NEEDS := $(DEB_NEEDS) debootstrap rebar3 common_test
 # Tarballs are built on Debian for x86-64; the libraries for arm64 come from Debian's archive.
 DIST_NEEDS  := $(BUILD_NEEDS) $(VIEWER_NEEDS) python3 musl-gcc aarch64-linux-gnu-gcc apt-get
 CHECK_NEEDS := $(DEMO_NEEDS) bpftrace ccache rebar3 bt2 editorconfig gdb perf tplist-bpfcc runtime_tools common_test \
@@ -80,7 +80,7 @@ demo: deps-demo all ## record a small live system, narrate its events (VERBOSE=1
 CACHED := $(CURDIR)/_build/ccache
 COMPILERS := cc gcc clang musl-gcc aarch64-linux-gnu-gcc
 compiled = umask 022 && python3 -IS -m compileall -q '$(1)'
-WITH_CACHE := check check-fast check-release build build-tests check-sanitize check-systems check-debian soak
+WITH_CACHE := check check-fast check-release build build-tests check-sanitize check-systems check-packages soak
 $(WITH_CACHE): export PATH := $(CACHED):$(PATH)
 $(WITH_CACHE): export CCACHE_NOHASHDIR := 1
 $(WITH_CACHE): export CCACHE_SLOPPINESS := locale
@@ -142,7 +142,7 @@ check-vm: deps-vm all ## test the scripts of SystemTap and DTrace in a virtual m
 check-systems: deps-systems cached all ## observe RabbitMQ, ejabberd, yaws and others, healthy and with faults (root)
 	tools/apart tools/ct $(call suites,$(or $(SUITES),test/systems))
 
-check-debian: deps-debian cached all ## install, use and purge the Debian packages on each release (root; makes chroots)
+check-packages: deps-check deps-packages cached all ## build all packages, and use them; Debian's on each release (root)
 	tools/apart tools/ct $(call suites,test/packages)
 
 soak: deps-check cached all ## load a node while consumers attach and detach (SECONDS=1200)
@@ -162,12 +162,12 @@ chroot-of-%: deps-matrix
 	tools/matrix $* prepare
 
 # tools/matrix runs these in a release's chroot: every suite whose result can depend on the release's OTP or tracers.
-# That excludes the bench, the builds of build_, contributing_, native_ and packages_SUITE, the races of threads_SUITE,
-# the events of the viewer's model, and the attacks on the command.
+# That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
+# of the viewer's model, and the attacks on the command.
 # Suites in which other programs read the output, such as JavaScript programs and Prometheus:
 READING_SUITES := flame kubernetes mcp openmetrics page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
-RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native packages threads viewer_model \
+RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))
 
 # With LANE, only the suites of that lane.
@@ -204,7 +204,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
 	cd _build/sanitize && tools/apart env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
-	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 \
+	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_EACH_ALONE=no \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  tools/ct $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
@@ -346,7 +346,7 @@ deps: ## install the packages that any target needs
 	  $(LINT_NEEDS) $(MUSL_NEEDS) $(DEB_NEEDS) $(DIST_NEEDS))
 
 deps-musl deps-page deps-arm64 deps-demo deps-check deps-fast deps-release deps-bench deps-matrix deps-vm deps-systems \
-deps-lint deps-deb deps-debian deps-dist: deps-%:
+deps-lint deps-deb deps-packages deps-dist: deps-%:
 	@tools/deps $($(shell echo $* | tr a-z A-Z)_NEEDS)
 
 clean: ## remove all build results
@@ -358,7 +358,7 @@ clean: ## remove all build results
 
 .PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
         $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
-        check-sessions check-debian check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
-        soak docs install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-debian deps-dist \
+        check-sessions check-packages check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
+        soak docs install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-packages deps-dist \
         deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint deps-bench \
         deps-matrix

@@ -11,24 +11,21 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% A group per probe; these groups share a node and a daemon.
 all() ->
-    [{group, by_probe},
-     listed, types_as_declared, both_backends, enabled_and_disabled_while_running, session_destroyed_while_tracing,
+    [each_alone, listed, types_as_declared, both_backends, enabled_and_disabled_while_running,
+     session_destroyed_while_tracing,
      reloaded, upgraded, second_provider_of_the_name,
      foreign_provider_of_the_name, buffers_full, {group, daemons}, {group, hangs}, {group, machines},
      {group, providers}].
 
 groups() ->
-    [{Probe, [], [alone]} || Probe <- probes()] ++
-        [{by_probe, [], [{group, Probe} || Probe <- probes()]},
-         {daemons, [], [daemon_starts_later, daemon_killed, unprivileged, threads_ended]},
-         {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue,
-                      halts_beside_a_hung_daemon, reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
-         {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there,
-                         shm_read_only, shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link,
-                         shm_has_anothers_file]},
-         {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
+    [{daemons, [], [daemon_starts_later, daemon_killed, unprivileged, threads_ended]},
+     {hangs, [], [daemon_hangs, daemon_hangs_and_is_killed, daemon_hangs_with_a_full_queue,
+                  halts_beside_a_hung_daemon, reloaded_beside_a_hung_daemon, upgraded_beside_a_hung_daemon]},
+     {machines, [], [fresh_for_root, fresh_for_nobody, fresh_for_nobody_and_root, wait_file_that_is_there,
+                     shm_read_only, shm_read_only_with_roots_file, shm_full, shm_has_a_fifo, shm_has_a_link,
+                     shm_has_anothers_file]},
+     {providers, [], [provider_missing, provider_foreign, provider_of_another_build, no_lttng_at_run_time]}].
 
 probes() ->
     test_cases:probes(lttng).
@@ -38,39 +35,13 @@ init_per_suite(Config) ->
 
 end_per_suite(_) -> ok.
 
-init_per_group(by_probe, Config) ->
-    [{node, test_node:start()}, {daemon, held_daemon()} | Config];
-init_per_group(Group, Config) ->
-    [{probe, Group} | Config].
-
-end_per_group(by_probe, Config) ->
-    Ref = monitor(process, ?config(daemon, Config)),
-    ?config(daemon, Config) ! stop,
-    receive {'DOWN', Ref, process, _, Reason} -> ?assertEqual(normal, Reason) end,
-    test_node:stop(?config(node, Config));
-end_per_group(_, _) -> ok.
-
-%% A process that owns a daemon for the tests of a group. A daemon ends with its owner, and the process that runs
-%% init_per_group ends before the tests.
-held_daemon() ->
-    Self = self(),
-    {Holder, Ref} = spawn_monitor(fun() ->
-                                          with_daemon(fun(_) -> Self ! {self(), started}, receive stop -> ok end end)
-                                  end),
-    receive
-        {Holder, started} -> true = demonitor(Ref, [flush]), Holder;
-        {'DOWN', Ref, process, Holder, Reason} -> error({no_daemon, Reason})
-    end.
-
-init_per_testcase(alone, Config) ->
-    Config;
 init_per_testcase(_, Config) ->
     [{node, test_node:start()} | Config].
 
-end_per_testcase(Case, Config) ->
+end_per_testcase(_, Config) ->
     Node = ?config(node, Config),
     #{undecoded := Undecoded} = test_node:call(Node, fun dyntrace:info/0),
-    Case =:= alone orelse test_node:stop(Node),
+    test_node:stop(Node),
     case map_size(Undecoded) of
         0 -> ok;
         _ -> {fail, {undecoded, Undecoded}}
@@ -78,11 +49,30 @@ end_per_testcase(Case, Config) ->
 
 %% -- Events --------------------------------------------------------------------------------
 
-alone(Config) ->
-    Probe = ?config(probe, Config),
-    {Expected, Events} = recorded([Probe], Config, fun() -> run(Probe, Config) end),
-    ?assertEqual([lttng_event(Event) || Event <- Expected], lists:flatmap(fun test_cases:comparable/1, Events)),
-    ?assertEqual([], listeners(Config)).
+each_alone() ->
+    [{timetrap, {minutes, 15}}].
+
+%% Each probe is enabled, fires and is disabled again, while no other one is enabled. One session records them all,
+%% because making one takes longer than the test of a probe.
+each_alone(Config) ->
+    with_daemon(fun(Daemon) ->
+                        Session = start(Daemon, [], Config),
+                        Expected = [alone(Probe, Session, Config) || Probe <- probes()],
+                        Events = test_lttng:stop(Session),
+                        [?assertEqual({Probe, [lttng_event(Event) || Event <- Run]},
+                                      {Probe, lists:append([test_cases:comparable(Event)
+                                                            || {Name, _} = Event <- Events, Name =:= Probe])})
+                         || {Probe, Run} <- Expected],
+                        ?assertEqual([], [Name || {Name, _} <- Events, not lists:member(Name, probes())])
+                end).
+
+alone(Probe, Session, Config) ->
+    ok = test_lttng:enable(Session, Probe),
+    until_listeners([Probe], Config),
+    Expected = run(Probe, Config),
+    ok = test_lttng:disable(Session, Probe),
+    until_listeners([], Config),
+    {Probe, Expected}.
 
 %% In LTTng, the port's field in port_scheduled is named pid, and NULL is "(null)".
 lttng_event({port_scheduled, Fields}) ->

@@ -8,27 +8,23 @@
 suite() ->
     [{timetrap, {minutes, 6}}].
 
-%% One group per probe: a consumer of one probe receives all of its events. The groups share a node, because starting
-%% one takes longer than a test.
+%% Runs with another OTP or with sanitizers leave out each_alone, because bpftrace compiles a script for each probe.
 all() ->
-    [{group, by_probe},
-     all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only, two_consumers,
-     no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers,
-     port_of_another_node, terms_of_every_type, long_texts_are_cut, hostile_calls, long_names].
+    [each_alone || os:getenv("DYNTRACE_EACH_ALONE", "yes") =:= "yes"]
+    ++ [all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only, two_consumers,
+        no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers,
+        port_of_another_node, terms_of_every_type, long_texts_are_cut, hostile_calls, long_names].
 
+%% A group per probe, for a test of that probe only.
 groups() ->
-    [{by_probe, [], [{group, Probe} || Probe <- probes()]} | [{Probe, [], [alone]} || Probe <- probes()]].
+    [{Probe, [], [alone]} || Probe <- probes()].
 
 probes() ->
     test_cases:probes(usdt).
 
-init_per_group(by_probe, Config) ->
-    with_node(Config);
 init_per_group(Probe, Config) ->
     [{probe, Probe} | Config].
 
-end_per_group(by_probe, Config) ->
-    test_node:stop(?config(node, Config));
 end_per_group(_, _) -> ok.
 
 init_per_suite(Config) ->
@@ -36,21 +32,16 @@ init_per_suite(Config) ->
 
 end_per_suite(_) -> ok.
 
-init_per_testcase(alone, Config) ->
-    Config;
 init_per_testcase(_, Config) ->
-    with_node(Config).
-
-with_node(Config) ->
     Node = test_node:start(),
     #{library := Library} = test_node:call(Node, fun dyntrace:info/0),
     [{node, Node}, {library, Library} | Config].
 
 %% A test fails if an event could not be decoded, regardless of its other checks.
-end_per_testcase(Case, Config) ->
+end_per_testcase(_, Config) ->
     Node = ?config(node, Config),
     Info = test_node:call(Node, fun dyntrace:info/0),
-    Case =:= alone orelse test_node:stop(Node),
+    test_node:stop(Node),
     case Info of
         #{undecoded := Undecoded} when map_size(Undecoded) =:= 0 -> ok;
         _ -> {fail, Info}
@@ -59,13 +50,23 @@ end_per_testcase(Case, Config) ->
 %% -- Attaching -----------------------------------------------------------------------------
 
 alone(Config) ->
-    Probe = ?config(probe, Config),
+    alone(?config(probe, Config), Config).
+
+%% A consumer of one probe receives all of its events.
+alone(Probe, Config) ->
     Consumer = attach([Probe], Config),
     ?assertEqual([Probe], listeners(Config)),
     Expected = run(Probe, Config),
     await_all(Expected, Consumer),
     ?assertEqual(Expected, stop(Consumer)),
     ?assertEqual([], listeners(Config)).
+
+each_alone() ->
+    [{timetrap, {minutes, 15}}].
+
+%% lttng_SUITE has the probes of both backends, because LTTng takes less time.
+each_alone(Config) ->
+    [alone(Probe, Config) || Probe <- probes() -- test_cases:probes(lttng)].
 
 all_together(Config) ->
     Consumer = attach_to_all(probes(), Config),
@@ -199,8 +200,8 @@ every_tag_by_hand(Config) ->
 %% Probes that fire for only one of the shapes of a tag's events, or after a comparison with an earlier event; and
 %% probes of modules with a group of their own, whose events also belong to the group of calls.
 others_by_hand() ->
-    [process_current, file_call, file_return, telemetry_event, process__heap_grow, process__heap_shrink,
-     process__exit_signal__remote, bif__entry, bif__return, nif__entry, nif__return
+    [process_current, function_duration, file_call, file_return, telemetry_event, process__heap_grow,
+     process__heap_shrink, process__exit_signal__remote, bif__entry, bif__return, nif__entry, nif__return
      | test_port_cases:probes() ++ test_port_cases:drivers()]
         -- [port__open, driver__start].
 

@@ -18,9 +18,7 @@ groups() ->
 init_per_group(debian, Config) ->
     Missing = [Tool || Tool <- ["dh", "dh_python3", "lintian", "musl-gcc", "zsh"], os:find_executable(Tool) =:= false],
     _ = test_require:tool(Missing =/= [] andalso lists:join(", ", Missing ++ ["not installed"]), Config),
-    %% lintian reports neither errors nor warnings.
-    {0, _} = run("make -C '~ts' deb", [test_shell:project()]),
-    Files = filelib:wildcard(in_project("_build/deb/*.deb")),
+    Files = debian_SUITE:built_here(),
     Root = folder("debian", Config),
     [{0, _} = run("dpkg-deb -x '~ts' '~ts'", [File, Root]) || File <- Files],
     [{packages, Files}, {root, Root} | Config];
