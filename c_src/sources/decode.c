@@ -7,6 +7,7 @@
 
 #include "backends/backends.h"
 #include "catalogue/atoms.h"
+#include "sources/call_times.h"
 #include "sources/parts.h"
 #include "sources/waits.h"
 #include "text/term.h"
@@ -166,6 +167,43 @@ enum dt_decoded dt_decode_reason(struct dt_traced *trace, union dt_event *event)
     DT_TRY(e->class, dt_id(trace, class_reason[0]));
     DT_TRY(e->reason, dt_term(trace, class_reason[1]));
     return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_call_begun(struct dt_traced *trace, union dt_event *event) {
+    struct dt_location call;
+
+    (void)event;
+    if (!dt_get_location(trace, trace->term, &call))
+        return DT_UNDECODED;
+    dt_call_times_begin(trace->tracee, &call);
+    return DT_NO_EVENT;
+}
+
+static enum dt_decoded call_ended(struct dt_traced *trace, struct dt_function_duration *e,
+                                  const char *class) {
+    struct dt_location call;
+
+    if (!dt_get_location(trace, trace->term, &call))
+        return DT_UNDECODED;
+    if (!dt_call_times_end(trace->tracee, &call, &e->duration))
+        return DT_NO_EVENT;
+    DT_TRY(e->pid, dt_id(trace, trace->tracee));
+    DT_TRY(e->entry, dt_location_text(trace, &call));
+    DT_TRY(e->class, class);
+    return DT_DECODED;
+}
+
+enum dt_decoded dt_decode_call_returned(struct dt_traced *trace, union dt_event *event) {
+    return call_ended(trace, &event->function_duration, dt_literal("return"));
+}
+
+enum dt_decoded dt_decode_call_raised(struct dt_traced *trace, union dt_event *event) {
+    const ERL_NIF_TERM *class_value;
+    ERL_NIF_TERM what;
+
+    if (!dt_extra(trace, &what) || !dt_get_pair(trace, what, &class_value))
+        return DT_UNDECODED;
+    return call_ended(trace, &event->function_duration, dt_id(trace, class_value[0]));
 }
 
 /* -- Messages ------------------------------------------------------------------- */

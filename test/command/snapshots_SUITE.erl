@@ -46,7 +46,8 @@ end_per_testcase(Case, Config) ->
 
 started(Config) ->
     Node = test_node:named(name(), ?config(epmd, Config)),
-    Env = [{interval, 50}, {log, error}, {long_gc, 50}, {long_schedule, 200}, {long_message_queue, {10, 100}}],
+    Env = [{interval, 50}, {log, error}, {functions, [{?MODULE, wait_for, 1}]}, {long_gc, 50},
+           {long_schedule, 200}, {long_message_queue, {10, 100}}],
     ok = test_node:call(Node, fun() -> test_node:started(Env) end),
     Node.
 
@@ -68,9 +69,16 @@ happenings(Drivers) ->
      {"mark-cache_miss", "mark:cache_miss", "user_mark: .*cache_miss", fun() -> dyntrace:mark("cache_miss", "") end},
      {"process_register", "process_register /name == \"night_clerk\"/", "process_register: .*night_clerk",
       fun() -> register(night_clerk, self()) end},
+     {"call-snapshots_SUITE_wait_for-1", "call:snapshots_SUITE:wait_for/1 > 300ms",
+      "function_duration: .*\"snapshots_SUITE:wait_for/1\", duration = [4-9]\\d{8}, class = \"return\"",
+      fun() -> [?MODULE:wait_for(Ms) || Ms <- [1, 400, 2]] end},
      {"queue", "queue > 150 for 1s", "process_sample: .*queue = 199", fun() -> wait_with(199) end},
      {"processes", "processes > 400 for 1s", "vm_counter: .*\"processes\", value = [45]\\d\\d",
       fun() -> [spawn(fun() -> receive after 30000 -> ok end end) || _ <- lists:seq(1, 400)] end}].
+
+%% A traced function.
+wait_for(Ms) ->
+    receive after Ms -> ok end.
 
 %% Messages in a queue that is not read for a while.
 wait_with(Messages) ->
@@ -103,6 +111,8 @@ causes(Config) ->
                                                   written_by(Recorder) =/= []]),
     [call(Config, Happens) || {_, _, _, Happens} <- Causes],
     [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
+    [Calls] = [Recorder || {{"call-" ++ _, _, _, _}, Recorder} <- Recorders],
+    ?assertEqual(1, long_calls(hd(until_written(1, Calls)))),
     ?assertEqual([], written_by(Idle)),
     %% The node hangs. Its samples have arrived: the snapshot `processes` took two.
     ?assertEqual([], written_by(Silent)),
@@ -133,6 +143,11 @@ has_cause(Name, Line, [Snapshot]) ->
     ?assertMatch(#{<<"cause">> := Name, <<"node">> := Node}, cause_of(Snapshot)),
     {0, Events} = test_shell:run("babeltrace2 '~ts'", [Snapshot]),
     ?assertMatch({match, _}, re:run(Events, Line), Name).
+
+%% How many calls a snapshot has: only those that are causes are recorded.
+long_calls(Snapshot) ->
+    {0, Events} = test_shell:run("babeltrace2 '~ts'", [Snapshot]),
+    length(string:split(Events, "function_duration: ", all)) - 1.
 
 %% The node does not run while its stacks are read.
 has_stacks(OsPid, Snapshot) ->

@@ -7,7 +7,7 @@ from dyntrace_command.common.events import EVENT_GROUPS, LIVES, NAMES, matching,
 
 OF_ALL = {"port_scheduled", "message_receive"}
 FILES = {"file_call", "file_return"}
-ON_REQUEST = FILES | set(matching("org_erlang_otp:driver_*")) | set(matching("org_erlang_otp:carrier_*"))
+ON_REQUEST = {"function_duration", *FILES, *matching("org_erlang_otp:driver_*"), *matching("org_erlang_otp:carrier_*")}
 EVERY = {name for names in EVENT_GROUPS.values() for name in names}
 
 

@@ -7,7 +7,8 @@ from typing import Any, List
 from unittest import mock
 
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.common.trigger_causes import LOGGED_CRASH
+from dyntrace_command.common.functions import Function
+from dyntrace_command.common.trigger_causes import LOGGED_CRASH, parsed
 from dyntrace_command.common.trigger_rate import AtMost
 from dyntrace_command.recording import recorder
 from dyntrace_command.recording.node_end import End
@@ -154,10 +155,13 @@ class Recorders(unittest.TestCase):
     def test_untraced(self) -> None:
         """The source `log` reports the events of `crash`."""
         lines = {"withheld": [], "usual": ["log: the option log is off", "vm_long_message_queue: since OTP 27"]}
-        status = types.SimpleNamespace(said=lambda _: "on", withheld=lambda keys: lines[keys[0]])
+        status = types.SimpleNamespace(said=lambda _: "on", withheld=lambda keys: lines[keys[0]],
+                                       functions=lambda: [Function("shop", "sell", "1")])
+        self.recorder.when = self.recorder.when._replace(causes=[LOGGED_CRASH, parsed("call:shop:sell/2 > 5s")])
         with mock.patch.object(recorder, "status_now", lambda _: status):
             self.recorder.report_untraced(NODE)
-        self.assertEqual(["dyntrace: shop@host (7) can't trace log: the option log is off"], self.said)
+        self.assertEqual("dyntrace: shop@host (7) can't trace log: the option log is off", self.said[0])
+        self.assertRegex(self.said[1], r"shop@host \(7\) traces shop:sell/1, not shop:sell/2;")
 
     def test_pending_first(self) -> None:
         """A snapshot that is due is written before that of a node's end."""

@@ -49,6 +49,25 @@ class Causes(unittest.TestCase):
             found = any(fnmatch.fnmatchcase(reason, pattern) for pattern in patterns)
             self.assertEqual(is_crash, not found, reason)
 
+    def test_calls(self) -> None:
+        """The filter has the function and the time; the name is valid for a folder."""
+        for word, name, condition in [
+                ("call:shop_cart:add/2 > 500ms", "call-shop_cart_add-2",
+                 '(entry == "shop_cart:add/2") && duration > 500000000'),
+                ("call:'Elixir.Shop':buy!>1.5 s", "call-Elixir.Shop_buy_",
+                 "(entry == \"'Elixir.Shop':'buy!'/*\") && duration > 1500000000")]:
+            cause = parsed(word)
+            assert cause and cause.function
+            self.assertEqual((cause.name, cause.event, cause.filter), (name, "function_duration", condition))
+            self.assertRegex(f"20261125-031502-{cause.name}", NAME)
+            self.assertEqual(cause.text(["<0.1.0>", cause.function.show(), "512345000"]),
+                             f"<0.1.0> {cause.function.show()} 512 ms")
+            self.assertEqual(cause.text(["<0.1.0>", "", "soon"]), "<0.1.0> ")
+        for word in ("call:", "call:a:b/1", "call:a:b/1 > 5", "call:a:b/1 > 5 weeks", "call:a > 5s", "call:a:b/1 > -1s",
+                     'call:a:b"/1 > 5s'):
+            with self.assertRaisesRegex(ValueError, "must be like `call:"):
+                parsed(word)
+
     def test_none(self) -> None:
         """An event that is not recorded would never fire."""
         for word in ("", "crashes", "mark:", 'mark:a"', "mark:a*", "process_exits", "log level", "../x", "a:b /c/"):
@@ -85,7 +104,7 @@ class Notified(unittest.TestCase):
         triggers = Triggers.__new__(Triggers)
         node = mock.Mock()
         triggers.names, triggers.of = ["a", "b"], [(CAUSES["crash"], node)]
-        fired = triggers.parsed(b'["a", ["<0.1.0>", "", "boom"]]')
+        fired = triggers.parsed(b'["a", ["<0.1.0>", "boom"]]')
         assert fired
         self.assertEqual((fired.cause.name, fired.node, fired.text), ("crash", node, "<0.1.0> boom"))
         for line in (b"", b"null", b"\xff", b"[]", b'["b", []]', b'["c", []]', b'["a", [1]]', b'["a", 1]', b'{"a": 1}',
@@ -120,6 +139,18 @@ class Events(unittest.TestCase):
         names = [name for names in session.channels().values() for name in names]
         self.assertEqual(sorted(set(names)), sorted(names))
         self.assertEqual(sum("message_receive" in name for name in names), 1)
+
+    def test_calls(self) -> None:
+        """Only calls that are causes are recorded: their event is enabled with a filter."""
+        session = Session.__new__(Session)
+        cause = parsed("call:shop_cart:add/2 > 500ms")
+        assert cause
+        session.wanted, session.of_session, session.daemon = Wanted(causes=[cause]), ("-u", "-s", "s"), mock.Mock()
+        self.assertNotIn("org_erlang_dyntrace:function_duration", session.channels()["events"])
+        session.add_long_calls("events")
+        self.assertEqual(session.daemon.do.call_args.args,
+                         ("enable-event", "-u", "-s", "s", "-c", "events", "org_erlang_dyntrace:function_duration",
+                          '--filter=(entry == "shop_cart:add/2") && duration > 500000000'))
 
     def test_patterns(self) -> None:
         """The events that a cause's pattern matches are enabled, without those of the chosen groups."""

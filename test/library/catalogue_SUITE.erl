@@ -133,7 +133,7 @@ arguments(_) ->
         {function_return, [pid, entry, depth]}, {function_exception, [pid, entry, class]},
         {message_send, [from, to, message]}, {message_receive, [to, message]},
         {function_arguments, [pid, entry, arguments]}, {function_value, [pid, entry, value]},
-        {function_reason, [pid, entry, class, reason]},
+        {function_reason, [pid, entry, class, reason]}, {function_duration, [pid, entry, duration, class]},
         {message_delivery, [to, from, node, message]},
         {file_call, [pid, entry, file]}, {file_return, [pid, entry, result]},
         {telemetry_event, [pid, name, duration, measurements, metadata]},

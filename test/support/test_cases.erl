@@ -7,7 +7,7 @@
 -module(test_cases).
 
 -export([probes/0, probes/1, run/1, comparable/1, traced/2, traced_pid/2, traced_pid/3, text/1, text_of/1, location/1]).
--export([identity/1, fail/2, outer/1, caller/0, sum/2, collected/0, waits/0]).
+-export([identity/1, fail/2, length_of/1, outer/1, caller/0, sum/2, collected/0, waits/0]).
 %% For test_erlang_cases
 -export([annotations/1, collected_alike/0, exchanges/1, get_value/2, messages/0, no_patterns/0, received/0]).
 
@@ -19,7 +19,8 @@ probes() ->
     [process_spawn, process_link, process_exit, process_register, process_scheduled,
      port_open, port_exit, port_link, port_scheduled,
      function_call, function_return, function_exception,
-     message_send, message_receive, function_arguments, function_value, function_reason, message_delivery,
+     message_send, message_receive, function_arguments, function_value, function_reason, function_duration,
+     message_delivery,
      file_call, file_return, telemetry_event,
      gc_minor_start, gc_minor_end, gc_major_start, gc_major_end,
      seq_trace_send, seq_trace_receive, seq_trace_print,
@@ -261,6 +262,22 @@ run(function_reason) ->
                          reason => text_of(Reason)}}
      || {Class, Reason} <- Raised];
 
+%% Of calls within each other, each has a duration; of a recursion, only the innermost. snapshots_SUITE compares the
+%% duration.
+run(function_duration) ->
+    [1 = test_trace:trace_pattern({?MODULE, Function, Arity}, [{'_', [], [{exception_trace}]}], [local])
+     || {Function, Arity} <- [{identity, 1}, {outer, 1}, {caller, 0}, {length_of, 1}, {fail, 2}]],
+    {Pid, _} = traced([call], fun() ->
+                                      [[1]] = ?MODULE:caller(),
+                                      3 = ?MODULE:length_of([a, b, c]),
+                                      try ?MODULE:fail(throw, oops) catch throw:oops -> ok end
+                              end),
+    no_patterns(),
+    [{function_duration, #{pid => text(Pid), entry => Entry, class => Class}}
+     || {Entry, Class} <- [{<<"test_cases:identity/1">>, <<"return">>}, {<<"test_cases:outer/1">>, <<"return">>},
+                           {<<"test_cases:caller/0">>, <<"return">>}, {<<"test_cases:length_of/1">>, <<"return">>},
+                           {<<"test_cases:fail/2">>, <<"throw">>}]];
+
 run(message_send) ->
     {Dead, Ref} = spawn_monitor(fun() -> ok end),
     receive {'DOWN', Ref, process, Dead, _} -> ok end,
@@ -400,6 +417,11 @@ outer(X) ->
 
 caller() ->
     [?MODULE:outer(1)].
+
+length_of([]) ->
+    0;
+length_of([_ | Rest]) ->
+    1 + length_of(Rest).
 
 fail(Class, Reason) ->
     erlang:raise(Class, Reason, []).

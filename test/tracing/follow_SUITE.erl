@@ -85,6 +85,7 @@ every_probe_has_its_flags(Config) ->
     ?assertEqual({[call], [], call, false}, Of(function_arguments)),
     ?assertEqual({[call], [], return, false}, Of(function_value)),
     ?assertEqual({[call], [], exception, false}, Of(function_reason)),
+    ?assertEqual({[call], [], exception, false}, Of(function_duration)),
     ?assertEqual({[call], [], none, false}, Of(file_call)),
     ?assertEqual({[call], [], none, false}, Of(telemetry_event)),
     ?assertEqual({[call], [], call, false}, Of(nif__entry)),

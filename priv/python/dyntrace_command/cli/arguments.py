@@ -80,7 +80,8 @@ def cause(text: str) -> trigger_causes.Cause:
         raise argparse.ArgumentTypeError(f"invalid cause: {text!r}: {error}") from error
     if found is None:
         raise argparse.ArgumentTypeError(f"invalid cause: {text!r}, must be one of {', '.join(trigger_causes.CAUSES)}, "
-                                         f"mark:NAME, EVENT, 'EVENT /FILTER/', {', '.join(examples())}")
+                                         "mark:NAME, 'call:MODULE:FUNCTION/ARITY > Nms', EVENT, 'EVENT /FILTER/', "
+                                         f"{', '.join(examples())}")
     return found
 
 

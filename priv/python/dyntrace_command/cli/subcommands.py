@@ -124,8 +124,9 @@ SUBCOMMANDS = {
         for_seconds(None, "end after N seconds (default: at Ctrl-C)"),
         argument("--snapshot", action="store_true", help="keep only the latest events, in memory; write them at the "
                  "end, on Enter and on SIGUSR1"),
-        argument("--when", type=arguments.cause, action="append", words=(*CAUSES, "mark:"), metavar="CAUSE",
-                 help=f"with --snapshot: write a snapshot at each {', '.join(CAUSES)}, mark:NAME, 'EVENT /FILTER/', or "
+        argument("--when", type=arguments.cause, action="append", words=(*CAUSES, "mark:", "call:"), metavar="CAUSE",
+                 help=f"with --snapshot: write a snapshot at each {', '.join(CAUSES)}, mark:NAME, 'EVENT /FILTER/', "
+                 "after a long call of a function that the node traces, such as 'call:shop_cart:add/2 > 500ms', or "
                  f"when a level lasts, such as 'queue > 10000 for 5s'; may be repeated. {END} is always included"),
         argument("--at-most", type=arguments.at_most, metavar="N/hour", help="write at most N snapshots per hour, "
                  f"minute or day (default: {AT_MOST})"),

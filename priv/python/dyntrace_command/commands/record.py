@@ -63,8 +63,9 @@ def is_full(options: argparse.Namespace) -> bool:
 def chosen_nodes(options: argparse.Namespace) -> Sequence[Node]:
     """Returns the nodes that the options name."""
     chosen = [pick(name) for name in options.nodes] or [pick(None)]
+    functions = [*options.functions, *(cause.function for cause in options.when or [] if cause.function)]
     for node in chosen:
-        check_traced(node, options.functions)
+        check_traced(node, functions)
     return chosen
 
 

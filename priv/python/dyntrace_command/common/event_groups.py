@@ -13,6 +13,7 @@ GROUPS: Dict[str, List[str]] = {
     "receives": ["message_receive"],
     "calls": ["function_call", "function_return", "function_exception", "function_arguments", "function_value",
         "function_reason"],
+    "durations": ["function_duration"],
     "files": ["file_call", "file_return"],
     "gc": ["gc_minor_start", "gc_minor_end", "gc_major_start", "gc_major_end"],
     "ports": ["port_open", "port_exit", "port_link"],

@@ -35,7 +35,7 @@ OF_CLUSTER = ["messages"]
 UNTRACED = ["requests", "annotations", "counters", "samples", "log", "vm"]
 
 # Groups that `all` leaves out, too: no finding needs them, and they cost the node more than the events.
-ON_REQUEST = ["drivers", "files", "memory"]
+ON_REQUEST = ["durations", "drivers", "files", "memory"]
 
 
 def of_groups(groups: Sequence[str]) -> List[str]:

@@ -1,7 +1,9 @@
 """The causes of `--when`, at which a flight recorder writes a snapshot, as rules of LTTng triggers."""
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
+from dyntrace_command.common import functions
+from dyntrace_command.common.contents import hide
 from dyntrace_command.common.events import PROVIDER, matching
 from dyntrace_command.common.tables import rows
 from dyntrace_command.common.trigger_levels import Level, is_level, level
@@ -10,12 +12,24 @@ from dyntrace_command.common.trigger_levels import Level, is_level, level
 class Cause(NamedTuple):
     """A cause: its name, which is also part of folder names; the event, possibly with a provider or as a pattern; an
     LTTng filter, if not every such event matches; the fields that describe the cause to users; the level with which
-    the recorder compares the events, if it does."""
+    the recorder compares the events, if it does; the function whose calls the node has to trace, if any: then only the
+    matching events are recorded."""
     name: str
     event: str
     filter: str = ""
     fields: Tuple[str, ...] = ("pid",)
     level: Optional[Level] = None
+    function: Optional[functions.Function] = None
+
+    def text(self, values: Sequence[str]) -> str:
+        """Returns a description without contents. Any program of the node's user may have written the values."""
+        return " ".join(milliseconds(value) if field == DURATION else hide(value)
+                        for field, value in zip(self.fields, values) if value)
+
+
+def milliseconds(value: str) -> str:
+    """Returns a duration in nanoseconds as a text."""
+    return f"{int(value) / 1e6:.3g} ms" if re.fullmatch(r"\d{1,20}", value, re.ASCII) else ""
 
 
 def none_of(field: str, texts: List[str]) -> str:
@@ -46,23 +60,47 @@ CAUSES = {cause.name: cause for cause in [
     Cause(END, ""),
 ]}
 
+# The field of function_duration.
+DURATION = "duration"
+NS = {"us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9}
+CALL = "call:"
+LONG_CALL = re.compile(r"call:(\S+)\s*>\s*(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s)", re.ASCII)
+
 MARK = re.compile(r"mark:([\w.@:/-]{1,200})")
 FILTERED = re.compile(rf"(?:{PROVIDER}:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
 
 
 def parsed(text: str) -> Optional[Cause]:
     """Returns the cause for an argument of `--when`, or None if it is invalid; raises ValueError with the mistake in a
-    level."""
+    level or a call."""
+    if text.startswith(CALL):
+        return long_call(text)
     if is_level(text):
         found = level(text)
         return Cause(found.name, found.quantity.event, found.filter(), found.fields(), found)
     marked, filtered = MARK.fullmatch(text), FILTERED.fullmatch(text.strip())
     if marked:
-        # Folder names have no other characters.
-        name = re.sub(r"[^\w.@-]", "_", marked.group(1), flags=re.ASCII)
-        return Cause(f"mark-{name}", "user_mark", f'name == "{marked.group(1)}"', ("pid", "name", "text"))
+        name = marked.group(1)
+        return Cause(f"mark-{folder_name(name)}", "user_mark", f'name == "{name}"', ("pid", "name", "text"))
     if text in CAUSES:
         return CAUSES[text]
     if filtered and matching(filtered.group(1)):
         return Cause(filtered.group(1).split(":")[-1], filtered.group(1), filtered.group(2) or "")
     return None
+
+
+def long_call(text: str) -> Cause:
+    """Returns the cause for `call:MODULE:FUNCTION/ARITY > 500ms`; raises ValueError with the mistake."""
+    found = LONG_CALL.fullmatch(text.strip())
+    function = functions.parsed(found.group(1)) if found else None
+    if not found or not function:
+        raise ValueError("must be like `call:shop_cart:add/2 > 500ms`, with us, ms or s")
+    limit = round(float(found.group(2)) * NS[found.group(3)])
+    name = folder_name(function.show().replace("'", "").replace("/", "-"))
+    return Cause(f"call-{name}", "function_duration", f"({functions.event_filter([function])}) && {DURATION} > {limit}",
+                 ("pid", "entry", DURATION), function=function)
+
+
+def folder_name(text: str) -> str:
+    """Returns the text with only those characters that names of folders may have."""
+    return re.sub(r"[^\w.@-]", "_", text, flags=re.ASCII)

@@ -182,9 +182,9 @@ def status_now(node: Node) -> Status:
     return Status()
 
 
-def check_traced(node: Node, asked: Sequence[Function]) -> None:
-    """Raises Failure if, by its own status, it does not trace one of the functions."""
-    traced = node.status.functions()
+def check_traced(node: Node, asked: Sequence[Function], status: Optional[Status] = None) -> None:
+    """Raises Failure if, by its own status, it does not trace one of the functions. `status`: a newer one."""
+    traced = (status or node.status).functions()
     missing = [function for function in asked if traced is not None and not any(map(function.is_in, traced))]
     if missing:
         raise Failure("untraced_functions", node=node.show(), functions=", ".join(each.show() for each in missing),

@@ -14,6 +14,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from dyntrace_command.common.contents import hide
 from dyntrace_command.common.events import matching
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.functions import Function
 from dyntrace_command.common.terminal import clean, may_read_terminal, say
 from dyntrace_command.common.trigger_causes import END, REQUESTED, Cause
 from dyntrace_command.common.trigger_levels import HOST_MEMORY, Level, Watched
@@ -21,7 +22,7 @@ from dyntrace_command.common.trigger_rate import AtMost, Rate
 from dyntrace_command.host.cgroups import memory_limit
 from dyntrace_command.host.children import Interrupted
 from dyntrace_command.host.files import RESERVE, check_room
-from dyntrace_command.node.node import Node, nodes, status_now
+from dyntrace_command.node.node import Node, check_traced, nodes, status_now
 from dyntrace_command.node.stack_text import notes, shown, stacks_of
 from dyntrace_command.recording.node_end import End
 from dyntrace_command.recording.session import TRACED_S, Session, Wanted
@@ -110,9 +111,15 @@ class Recorder:
         """Returns a description, as a sentence."""
         names = ", ".join(node.show() for node in self.session.nodes)
         causes = ", ".join([*(cause.name for cause in self.when.causes if cause != REQUESTED), END])
-        only = f"\nprocesses are traced only for {TRACED_S} s after a cause" \
+        calls = ", ".join(function.show() for function in self.functions())
+        always = f", but calls of {calls} always" if calls else ""
+        only = f"\nprocesses are traced only for {TRACED_S} s after a cause{always}" \
             if self.session.wanted.traces_on_demand else ""
         return f"the latest events of {names} are kept in memory; written to {self.place.path} at each: {causes}{only}"
+
+    def functions(self) -> List[Function]:
+        """Returns the functions whose calls are causes."""
+        return [cause.function for cause in self.when.causes if cause.function]
 
     def run(self, interrupted: Interrupted, seconds: Optional[float]) -> None:
         """Writes snapshots until a signal, until the time is over, or until no node is left."""
@@ -311,6 +318,10 @@ class Recorder:
                                                  if line.split(":")[0] in needed]
         for line in lines:
             announce(f"dyntrace: {node.show()} can't trace {line}")
+        try:
+            check_traced(node, self.functions(), status)
+        except Failure as failure:
+            announce(failure.text)
 
 
 def stacks_text(node: Node) -> str:

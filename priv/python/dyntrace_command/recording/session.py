@@ -103,10 +103,19 @@ class Session:
                 calls = with_provider(EVENT_GROUPS["calls"])
                 self.daemon.do("enable-event", *of_session, "-c", channel, ",".join(calls),
                                f"--filter={event_filter(self.wanted.functions)}")
+            if channel == "events":
+                self.add_long_calls(channel)
             for context in CONTEXTS:
                 self.daemon.do("add-context", *of_session, "-c", channel, "-t", context)
         pids = ",".join(str(node.pid) for node in self.nodes)
         self.daemon.do("track", *of_session, f"--vpid={pids}")
+
+    def add_long_calls(self, channel: str) -> None:
+        """Adds the calls that are causes, but not the other calls of these functions."""
+        for cause in self.wanted.causes:
+            if cause.function:
+                self.daemon.do("enable-event", *self.of_session, "-c", channel, full_name(cause.event),
+                               f"--filter={cause.filter}")
 
     def trace(self, is_on: bool) -> None:
         """Starts or stops recording the events that require trace flags."""
@@ -154,8 +163,10 @@ class Session:
         return {"events": with_provider(events), "names": with_provider(names), TRACED: with_provider(traced)}
 
     def add_causes(self, events: List[str], others: Sequence[str]) -> None:
-        """Adds the events of the causes. LTTng accepts each event once."""
+        """Adds the events of the causes, except those that have a filter. LTTng accepts each event once."""
         for cause in self.wanted.causes:
+            if cause.function:
+                continue
             events += [event for event in matching(cause.event) if event not in [*others, *events]]
 
     def lost(self) -> Optional[int]:

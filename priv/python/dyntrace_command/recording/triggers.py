@@ -12,7 +12,6 @@ import sys
 import time
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-from dyntrace_command.common.contents import hide
 from dyntrace_command.common.events import full_name
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import last_lines
@@ -131,8 +130,8 @@ class Triggers:
         """Parses a line; returns None if it is invalid. Any program of that user may have written it."""
         with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
             name, texts = json.loads(line.decode())
-            return Fired(*self.of[self.names.index(name)], text=" ".join(map(hide, filter(None, texts)))[:LINE_MOST],
-                         fields=texts)
+            cause, node = self.of[self.names.index(name)]
+            return Fired(cause, node, cause.text(texts)[:LINE_MOST], texts)
         return None
 
     def pause(self) -> None:
