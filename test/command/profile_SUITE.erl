@@ -119,9 +119,10 @@ is_known_work(Used, Stacks) ->
                   {One, least(Name)})
      || One = {Name, Share, Sampled, _} <- Found].
 
-%% A collection moves the stack, which is then missing.
+%% A collection moves the stack, which is then missing. Beside other tests, collections take a larger share; on an idle
+%% machine, all are above 90.
 least(known_collects) -> 80;
-least(_) -> 90.
+least(_) -> 85.
 
 %% The call path of a kind of work.
 path_of(known_again) ->
