@@ -95,7 +95,7 @@ cached:
 
 # How often the storms and random terms of a test repeat; with FULL=yes, before a release, as often as the suites say.
 ifneq ($(FULL),yes)
-check: export DYNTRACE_ATTACHES ?= 100
+check: export DYNTRACE_ATTACHES ?= 40
 check: export DYNTRACE_LABELS ?= 100
 check: export DYNTRACE_CASES ?= 10000
 endif
@@ -204,7 +204,7 @@ check-sanitize: deps-check cached ## run the library's and the viewer's suites w
 	tools/copy _build/sanitize
 	cd _build/sanitize && CFLAGS='$(SANITIZE)' $(REBAR) compile
 	cd _build/sanitize && tools/apart env CFLAGS='$(SANITIZE)' DYNTRACE_TEST_CFLAGS='$(SANITIZE)' \
-	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=100 DYNTRACE_EACH_ALONE=no \
+	  DYNTRACE_CASES=$${DYNTRACE_CASES:-10000} DYNTRACE_ATTACHES=40 DYNTRACE_EACH_ALONE=no \
 	  ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD='$(SANITIZERS)' DYNTRACE_PRELOAD='$(SANITIZERS)' \
 	  ERL_AFLAGS='-eval os:unsetenv(\"LD_PRELOAD\").' \
 	  tools/ct $(call suites,$(or $(SUITES),$(foreach part,$(SANITIZE_PARTS),$(SANITIZE_$(part)))))
