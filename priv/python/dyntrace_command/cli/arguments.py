@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Tuple, Union
 from dyntrace_command.common import trigger_causes
 from dyntrace_command.common.events import ALL, EVENT_GROUPS
 from dyntrace_command.common.functions import ANY, Function, parsed
-from dyntrace_command.common.outputs import PROFILE_FILES, SINKS, extension_of
+from dyntrace_command.common.outputs import OTLP_PATH, OTLP_URL, PROFILE_FILES, SINKS, extension_of
 from dyntrace_command.common.relay_address import relay_address
 from dyntrace_command.common.trigger_levels import examples
 from dyntrace_command.common.trigger_rate import SPANS, AtMost
@@ -145,6 +145,15 @@ def listen_endpoint(text: str) -> "Tuple[Union[ipaddress.IPv4Address, ipaddress.
     if not re.fullmatch(r"[1-9]\d{0,4}", port, re.ASCII) or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"invalid port: {port!r}, must be like 127.0.0.1:9568")
     return listen_address(address or "localhost"), int(port)
+
+
+def otlp_url(text: str) -> str:
+    """Checks --otlp, and returns the URL for traces. It has no name and password, which other users would see."""
+    found = re.fullmatch(r"https?://(?:\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::([1-9]\d{0,4}))?(?:/[\w./~%-]*)?", text, re.ASCII)
+    if not found or int(found.group(1) or 1) > 65535:
+        raise argparse.ArgumentTypeError(f"invalid URL: {text!r}, must be like {OTLP_URL}")
+    base = text.rstrip("/")
+    return base if base.endswith(OTLP_PATH) else base + OTLP_PATH
 
 
 def relay_port(text: str) -> int:

@@ -14,8 +14,8 @@ from dyntrace_command.common.columns import COUNTED, SAMPLED
 from dyntrace_command.common.events import ALL, EVENT_GROUPS, OF_ALL, OF_CLUSTER, ON_REQUEST
 from dyntrace_command.common.failures import STATUSES, WRONG_ARGUMENTS
 from dyntrace_command.common.json_output import put_error
-from dyntrace_command.common.outputs import (CONTENTS, PARAMS, PROFILE_FILES, SINKS, chosen, described, value_of,
-                                             words_of)
+from dyntrace_command.common.outputs import (CONTENTS, OTLP_FILE, OTLP_URL, PARAMS, PROFILE_FILES, SINKS, chosen,
+                                             described, value_of, words_of)
 from dyntrace_command.common.relay_address import RELAY_PORT
 from dyntrace_command.common.trigger_causes import CAUSES, END
 from dyntrace_command.host.tools import own_version
@@ -214,6 +214,8 @@ SUBCOMMANDS = {
         argument("--no-clock-correction", dest="clock_correction", action="store_false", help="do not correct the "
                  "clocks of several hosts"),
         argument("--json", action="store_true", help="print the report as JSON"),
+        argument("--otlp", type=arguments.otlp_url, metavar="URL", help="send spans to a collector of "
+                 f"OpenTelemetry, such as {OTLP_URL}, instead of writing a file"),
         *OF_PICTURES],
         "view.view"),
     "mcp": Subcommand("serve commands as tools for AI assistants (Model Context Protocol on standard input "
@@ -259,9 +261,12 @@ def check_json(options: argparse.Namespace, whole: argparse.ArgumentParser) -> N
 def check_view(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
     """Sets the parameters of the output format."""
     check_json(options, whole)
+    if options.otlp and (options.json or options.output):
+        whole.error("view: --otlp excludes --json and -o; `-o FILE.otlp.json` writes the same into a file")
     given = {of.names[0]: getattr(options, of.names[0].strip("-")) for of in OF_PICTURES}
     try:
-        options.params = chosen(options.output, {option: values for option, values in given.items() if values})
+        options.params = chosen(OTLP_FILE if options.otlp else options.output,
+                                {option: values for option, values in given.items() if values})
     except ValueError as mistake:
         whole.error(f"view: {mistake}")
 

@@ -1,13 +1,18 @@
 """`dyntrace view`: converts recordings to one report, page or trace."""
 import argparse
-from typing import Optional, Sequence
+import os
+from typing import Dict, Optional, Sequence
 from urllib.parse import quote
 
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.outputs import OTLP_FILE
 from dyntrace_command.common.terminal import clean, say
 from dyntrace_command.common.trigger_causes import END
+from dyntrace_command.host.children import temporary_folder
 from dyntrace_command.host.files import checked_output
 from dyntrace_command.recording.mirror import Mirror, mirrored
 from dyntrace_command.recording.node_end import End, ended
+from dyntrace_command.recording.otlp_collector import post
 from dyntrace_command.recording.recording_contents import examine
 from dyntrace_command.recording.process_stacks import saved
 from dyntrace_command.recording.rendering import draw
@@ -30,10 +35,28 @@ def view(options: argparse.Namespace) -> None:
             params["format"] = "json"
         params.update(saved(options.folders))
         params.update(ended([End(clean(one.node), clean(one.text)) for one in causes if one.cause == END]))
+        if options.otlp:
+            send(mirror, {**params, **options.params}, options.otlp)
+            return
         for text in draw(mirror, output, {**params, **options.params}):
             say(text)
     if output not in (None, "-"):
         print(output)
+
+
+def send(mirror: Mirror, params: Dict[str, str], url: str) -> None:
+    """Sends the spans to a collector, and prints their number."""
+    with temporary_folder() as folder:
+        file = os.path.join(folder, OTLP_FILE)
+        for text in draw(mirror, file, params):
+            say(text)
+        sent = post(file, url)
+    if sent.rejected:
+        raise Failure("otlp_rejected", url=url, rejected=sent.rejected, spans=sent.spans + sent.rejected,
+                      message=sent.message or "no reason given")
+    if sent.message:
+        say(f"dyntrace: {url} says: {sent.message}")
+    print(f"sent {sent.spans} spans to {url}")
 
 
 def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str],

@@ -219,6 +219,14 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "relay_gone": (FAILED, "the connection to the relay at {host} was lost after {seconds} s; {lost}",
                    "on the collector, view what has arrived: `dyntrace view FOLDER`; then record again, or without "
                    "--to"),
+    # The collector of OpenTelemetry
+    "otlp_refused": (FAILED, "can't send spans to {url}: {why}; {sent} spans were sent before",
+                     "start a collector that receives OTLP over HTTP, usually on port 4318: `--otlp http://HOST:4318`"),
+    "otlp_status": (FAILED, "{url} answered {answer}; {sent} spans were sent before",
+                    "check the URL, without /v1/traces, and the collector's log; OTEL_EXPORTER_OTLP_HEADERS sets "
+                    "headers, such as a token"),
+    "otlp_rejected": (FAILED, "{url} rejected {rejected} of {spans} spans: {message}", "check the collector's log"),
+    "otlp_headers": (FAILED, "{variable} is not valid", "set it to NAME=VALUE,... with percent-encoded values"),
     "no_recorder": (NO_NODE, "no flight recorder was found on this host",
                     "start one: `dyntrace record --snapshot`; only root finds those of all users"),
     # A flight recorder that writes by itself

@@ -19,9 +19,12 @@ SINKS = {
     ".json": Sink("report", {"format": "json"}, "the report as JSON"),
     ".folded": Sink("flame", {}, "stacks for flame graphs"),
     ".speedscope.json": Sink("flame", {"format": "speedscope"}, "the same for speedscope.app"),
+    ".otlp.json": Sink("otlp", {}, "spans for OpenTelemetry"),
     ".mmd": Sink("sequence", {}, "a sequence diagram for Mermaid"),
 }
 
+# The file of the spans that `dyntrace view --otlp` sends, an example of a collector's URL, and the path for traces.
+OTLP_FILE, OTLP_URL, OTLP_PATH = "spans.otlp.json", "http://localhost:4318", "/v1/traces"
 
 # The formats of `dyntrace profile`, which works on samples, not on a recording.
 PROFILE_FILES = {
