@@ -165,7 +165,7 @@ chroot-of-%: deps-matrix
 # That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
 # of the viewer's model, and the attacks on the command.
 # Suites in which other programs read the output, such as JavaScript programs and Prometheus:
-READING_SUITES := flame kubernetes mcp openmetrics page perfetto report sequence
+READING_SUITES := flame kubernetes mcp openmetrics otlp page perfetto report sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))

@@ -16,7 +16,7 @@ all() ->
      program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
      contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
      all_files_run, event_groups, vm_memory, vm_structures, c_threads, snapshot_folders, recorder, stacks,
-     process_stacks, mcp, metrics].
+     process_stacks, mcp, metrics, otlp].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -41,6 +41,8 @@ request(_) -> passes("test_request").
 mcp(_) -> passes("test_mcp").
 %% Includes a slow client of the HTTP server.
 metrics(_) -> passes("test_metrics").
+%% Includes collectors that refuse, and one that does not answer.
+otlp(_) -> passes("test_otlp").
 recording_contents(_) -> passes("test_recording_contents").
 %% Includes malicious libraries.
 process_end(_) -> passes("test_process_end").

@@ -139,7 +139,7 @@ static void put_call(GString *to, const struct dt_server_call *c, enum dt_otlp_k
     dt_otlp_text(to, "erlang.peer.pid", peer->pid);
     dt_otlp_text(to, "erlang.peer.registered_name", peer->name);
     if (c->caller->node != c->server->node)
-        dt_otlp_text(to, "erlang.peer.node", peer->node->name);
+        dt_otlp_node_name(to, "erlang.peer.node", peer->node);
 }
 
 /* When the server began to work on the call; DT_NO_VALUE if it did not, as far as known. */
@@ -264,7 +264,7 @@ static void message_gone(void *data, struct dt_message *m) {
     dt_otlp_text(body, "erlang.peer.pid", m->from->pid);
     dt_otlp_text(body, "erlang.peer.registered_name", m->from->name);
     if (m->from->node != m->to->node)
-        dt_otlp_text(body, "erlang.peer.node", m->from->node->name);
+        dt_otlp_node_name(body, "erlang.peer.node", m->from->node);
     dt_otlp_text(body, "erlang.message", m->text);
     if (m->delivered == DT_NO_VALUE)
         dt_otlp_true(body, "dyntrace.open");

@@ -87,24 +87,34 @@ bool dt_otlp_close(struct dt_otlp_writer *w, GError **error) {
 
 /* -- Resources ------------------------------------------------------------------------------ */
 
+/* The name of a node without the quotes of the atom. What follows them distinguishes nodes of the
+   same name. */
+static char *unquoted(const char *name) {
+    size_t size = dt_quoted(name);
+
+    return *name == '\'' && size > 2
+               ? g_strdup_printf("%.*s%s", (int)size - 2, name + 1, name + size)
+               : g_strdup(name);
+}
+
 /* "shop" of "shop@host". A node whose name was not recorded has the name that the conventions
    provide for this. */
-static char *service_of(const struct dt_node *node) {
-    const char *at = strchr(node->name, '@');
+static char *service_of(const char *name) {
+    const char *at = strchr(name, '@');
 
-    return at ? g_strndup(node->name, (size_t)(at - node->name))
-              : g_strdup("unknown_service:beam.smp");
+    return at ? g_strndup(name, (size_t)(at - name)) : g_strdup("unknown_service:beam.smp");
 }
 
 static char *resource_json(const struct dt_node *node) {
     GString *to = g_string_new(NULL);
-    g_autofree char *service = service_of(node);
+    g_autofree char *name = unquoted(node->name);
+    g_autofree char *service = service_of(name);
     g_autofree char *release = *node->otp ? g_strdup_printf("Erlang/OTP %s", node->otp) : NULL;
 
     dt_json_open(to, NULL, '{');
     dt_json_open(to, "attributes", '[');
     dt_otlp_text(to, "service.name", service);
-    dt_otlp_text(to, "service.instance.id", node->name);
+    dt_otlp_text(to, "service.instance.id", name);
     dt_otlp_text(to, "host.name", node->hostname);
     dt_otlp_number(to, "process.pid", node->os_pid);
     dt_otlp_text(to, "process.runtime.name", "BEAM");
@@ -232,6 +242,12 @@ void dt_otlp_process(GString *to, const struct dt_process *process) {
     dt_otlp_text(to, "erlang.process.registered_name", process->name);
     dt_otlp_text(to, "erlang.process.label", process->label);
     dt_otlp_text(to, "erlang.process.initial_call", process->initial);
+}
+
+void dt_otlp_node_name(GString *to, const char *key, const struct dt_node *node) {
+    g_autofree char *name = unquoted(node->name);
+
+    dt_otlp_text(to, key, name);
 }
 
 void dt_otlp_attributes(GString *to, const char *attributes) {

@@ -56,6 +56,8 @@ void dt_otlp_number(GString *to, const char *key, int64_t number);
 void dt_otlp_true(GString *to, const char *key);
 /* The attributes of a process. */
 void dt_otlp_process(GString *to, const struct dt_process *process);
+/* The name of a node, without the quotes of the atom. */
+void dt_otlp_node_name(GString *to, const char *key, const struct dt_node *node);
 /* Attributes that were appended to another string before. */
 void dt_otlp_attributes(GString *to, const char *attributes);
 /* With an error, sets the status and the attribute error.type; NULL if there was none. */

@@ -4,7 +4,7 @@
 
 enum {
     /* Spans that wait for a parent, with their descendants. */
-    HELD_MAX = 50000,
+    HELD_MAX = 20000,
     /* Roots that overlap a span, but are not within it, and are passed over to find others. */
     OVERLAPPING_MAX = 100,
 };
