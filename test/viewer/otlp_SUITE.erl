@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [{group, recorded}, long_span, deferred, many_spans, nothing].
+    [{group, recorded}, long_span, late_message, deferred, many_spans, nothing].
 
 groups() ->
     [{recorded, [], [processes_and_nodes, labeled, durations, outcomes, resources, ids, truncated, sent]}].
@@ -233,6 +233,17 @@ long_span(Config) ->
                       span(3000, stop, 3, "inner"), span(4000, stop, 1, "outer"), span(5000, stop, 2, "over")], Config),
     ?assertEqual([{<<"inner">>, <<"outer">>, <<"2000">>, <<"3000">>}, {<<"outer">>, none, <<"1000">>, <<"4000">>},
                   {<<"over">>, none, <<"1500">>, <<"5000">>}], lists:sort(known(spans(Trace, Config)))).
+
+%% A message that was sent before a span, but delivered during it, does not hide earlier children of the span.
+late_message(Config) ->
+    Cast = "{'$gen_cast',{mail,17}}",
+    Token = (message(?C, ?A, Cast))#{label => "order", current => 1},
+    Trace = trace_of([{1000, seq_trace_send, Token}, {1010, message_send, message(?C, ?A, Cast)},
+                      span(2000, start, 1, "outer"), span(3000, start, 2, "inner"), span(4000, stop, 2, "inner"),
+                      {5000, message_delivery, message(?C, ?A, Cast)}, span(6000, stop, 1, "outer")], Config),
+    ?assertEqual([{<<"inner">>, <<"outer">>, <<"3000">>, <<"4000">>}, {<<"outer">>, none, <<"2000">>, <<"6000">>},
+                  {<<"process/mail">>, <<"request order">>, <<"1000">>, <<"5000">>},
+                  {<<"request order">>, none, <<"1000">>, <<"5000">>}], lists:sort(known(spans(Trace, Config)))).
 
 %% A server that leaves the reply to later works for others meanwhile: their calls are not part of the first.
 deferred(Config) ->

@@ -5,8 +5,9 @@
 enum {
     /* Spans that wait for a parent, with their descendants. */
     HELD_MAX = 20000,
-    /* Roots that overlap a span, but are not within it, and are passed over to find others. */
-    OVERLAPPING_MAX = 100,
+    /* The latest roots of a process that are not within a span, among which others are searched:
+       they overlap it, or are messages that were delivered late. */
+    OUTSIDE_MAX = 100,
 };
 
 struct dt_held_span {
@@ -80,7 +81,7 @@ static void unlink_root(struct dt_span_trees *trees, struct dt_held_span *root) 
 void dt_held_span_adopt(struct dt_span_trees *trees, struct dt_held_span *parent,
                         struct dt_process *process, int64_t begin, int64_t end, int64_t slack) {
     GQueue *roots = process->of_sink;
-    unsigned overlapping = 0;
+    unsigned outside = 0;
 
     for (GList *link = roots ? roots->tail : NULL, *previous; link; link = previous) {
         struct dt_held_span *root = link->data;
@@ -90,7 +91,7 @@ void dt_held_span_adopt(struct dt_span_trees *trees, struct dt_held_span *parent
             root->end >= begin) {
             unlink_root(trees, root);
             dt_held_span_add_child(parent, root);
-        } else if (root->end < begin || ++overlapping == OVERLAPPING_MAX) {
+        } else if (++outside == OUTSIDE_MAX) {
             return;
         }
     }
