@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [{group, recorded}, long_span, late_message, deferred, many_spans, nothing].
+    [{group, recorded}, long_span, late_telemetry, late_message, deferred, many_spans, nothing].
 
 groups() ->
     [{recorded, [], [processes_and_nodes, labeled, durations, outcomes, resources, ids, truncated, sent]}].
@@ -233,6 +233,15 @@ long_span(Config) ->
                       span(3000, stop, 3, "inner"), span(4000, stop, 1, "outer"), span(5000, stop, 2, "over")], Config),
     ?assertEqual([{<<"inner">>, <<"outer">>, <<"2000">>, <<"3000">>}, {<<"outer">>, none, <<"1000">>, <<"4000">>},
                   {<<"over">>, none, <<"1500">>, <<"5000">>}], lists:sort(known(spans(Trace, Config)))).
+
+%% An event of telemetry that was reported 800 us after the program had measured its duration of 1000 us.
+late_telemetry(Config) ->
+    Trace = trace_of([span(1000000, start, 1, "before"), span(8000000, stop, 1, "before"),
+                      span(8200000, start, 2, "within"), span(9100000, stop, 2, "within"),
+                      {10000000, telemetry_event, #{pid => ?C, name => "order.stop", duration => 1000000}}], Config),
+    ?assertEqual([{<<"before">>, none, <<"1000000">>, <<"8000000">>},
+                  {<<"order">>, none, <<"9000000">>, <<"10000000">>},
+                  {<<"within">>, <<"order">>, <<"8200000">>, <<"9100000">>}], lists:sort(known(spans(Trace, Config)))).
 
 %% A message that was sent before a span, but delivered during it, does not hide earlier children of the span.
 late_message(Config) ->
