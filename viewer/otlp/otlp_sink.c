@@ -99,18 +99,17 @@ static const char *service_of(const struct dt_process *process) {
     return *process->initial ? process->initial : "process";
 }
 
-/* The atom that a term is or begins with: get of {get,17} and of {:get, 17}; to be freed by g_free.
-   "" for other terms. */
+/* The atom that a term is or begins with: get of {get,17}; to be freed by g_free. "" for other
+   terms. */
 static char *atom_of(const char *term) {
     size_t size;
 
     (void)dt_skip(&term, "{");
-    (void)dt_skip(&term, ":");
     if (*term == '\'')
         size = dt_quoted(term);
     else
-        size = g_ascii_islower(*term) ? strspn(term, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "_@?!")
-                                      : 0;
+        size =
+            g_ascii_islower(*term) ? strspn(term, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "_@") : 0;
     return g_strndup(term, size);
 }
 
@@ -228,21 +227,17 @@ static void span(void *data, const struct dt_span *span) {
 /* -- Messages of labeled requests ---------------------------------------------------------------
  */
 
-/* Whether it is the request or the reply of a call, in the spelling of Erlang or Elixir. */
+/* Whether it looks like the request or the reply of a call. */
 static bool is_of_call(const char *text) {
     if (!dt_skip(&text, "{"))
         return false;
-    if (g_str_has_prefix(text, "'$gen_call'") || g_str_has_prefix(text, ":\"$gen_call\""))
-        return true;
-    if (!dt_skip(&text, "[alias|"))
-        (void)dt_skip(&text, "[:alias | ");
-    return g_str_has_prefix(text, "#Ref<");
+    return g_str_has_prefix(text, "'$gen_call',") || g_str_has_prefix(text, "[alias|#Ref<") ||
+           g_str_has_prefix(text, "#Ref<");
 }
 
 /* {'$gen_cast',{order,17}} is of order. */
 static const char *content_of(const char *text) {
-    if (!dt_skip(&text, "{'$gen_cast',"))
-        (void)dt_skip(&text, "{:\"$gen_cast\", ");
+    (void)dt_skip(&text, "{'$gen_cast',");
     return text;
 }
 
