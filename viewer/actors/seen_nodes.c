@@ -79,6 +79,10 @@ GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes) {
     return known;
 }
 
+int64_t dt_seen_node_traced(const struct dt_seen_node *node) {
+    return MAX(node->last - node->first - node->untraced, 0);
+}
+
 int64_t dt_seen_nodes_untraced(const struct dt_seen_nodes *nodes) {
     int64_t untraced = 0, between = 0, least = 0, end = DT_NO_VALUE;
 

@@ -70,6 +70,8 @@ const char *dt_seen_node_name(const struct dt_seen_node *node);
 bool dt_seen_nodes_are_several(const struct dt_seen_nodes *nodes);
 /* The nodes seen so far, in order; the caller frees the array. */
 GPtrArray *dt_seen_nodes_known(const struct dt_seen_nodes *nodes);
+/* The ns in which its processes were traced; 0 if unknown. */
+int64_t dt_seen_node_traced(const struct dt_seen_node *node);
 /* The ns in which no process was traced, because tracing was paused or not requested; of nodes that
    ran at the same time, the shortest of their times. */
 int64_t dt_seen_nodes_untraced(const struct dt_seen_nodes *nodes);

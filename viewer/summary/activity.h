@@ -43,6 +43,7 @@ void dt_sampled_free(struct dt_sampled *sampled); /* NULL is allowed */
 enum dt_wake { DT_WAKE_TIMER, DT_WAKE_UNEXPLAINED, DT_WAKES };
 
 struct dt_arrival;
+struct dt_total;
 
 struct dt_activity {
     bool is_traced; /* the trace has events of this process, so absent events did not happen */
@@ -62,6 +63,7 @@ struct dt_activity {
     uint64_t heap_max;                /* words after any collection */
     uint64_t binaries;                /* bytes outside of its heap, after its last collection */
     bool has_crashed;                 /* its exit was a crash */
+    struct dt_total *total;           /* the row of its name; NULL: not looked up yet */
     struct dt_sampled *sampled;       /* owned; NULL without a sample */
     struct dt_heap *heap;             /* owned; NULL if it was never large */
     struct dt_formatting *formatting; /* owned; NULL if it never converted a term to text */

@@ -3,7 +3,7 @@
 
 #include "summary/quantiles.h"
 #include "summary/sample_series.h"
-#include "actors/seen_nodes.h"
+#include "summary/slices.h"
 
 enum { DT_PER_MILLE = 1000, DT_FULL = 950 };
 
@@ -15,11 +15,13 @@ struct dt_named {
     uint64_t count, failed, inferred, measured;
     int64_t total, own;       /* ns; for a counter of shares, their sum */
     int64_t min, max, last;   /* for counters */
+    double sum;               /* of the samples of a counter */
     struct dt_series *series; /* owned; of a counter, else NULL */
     /* For counters of shares: the first and last sample of the longest period in which it was at
        least DT_FULL, and the first one of the current period; DT_NO_VALUE: none. */
     int64_t full_begin, full_end, full_since;
     struct dt_quantiles took;
+    struct dt_slices slices; /* of `count` */
 };
 
 struct dt_names {

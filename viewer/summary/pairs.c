@@ -83,7 +83,7 @@ static void merge_only(struct dt_pair *to, const struct dt_pair *from) {
         dt_actor_drop(g_steal_pointer(&to->only));
 }
 
-static void merge(struct dt_pair *to, struct dt_pair *from) {
+static void merge(struct dt_pair *to, const struct dt_pair *from) {
     merge_only(to, from);
     to->count += from->count;
     to->inferred += from->inferred;
@@ -91,12 +91,13 @@ static void merge(struct dt_pair *to, struct dt_pair *from) {
     to->refused += from->refused;
     to->downs += from->downs;
     if (!to->example)
-        to->example = g_steal_pointer(&from->example);
+        to->example = g_strdup(from->example);
     dt_quantiles_merge(&to->took, &from->took);
     dt_quantiles_merge(&to->queued, &from->queued);
     dt_quantiles_merge(&to->runnable, &from->runnable);
     dt_quantiles_merge(&to->deferred, &from->deferred);
     dt_quantiles_merge(&to->worked, &from->worked);
+    dt_slices_merge(&to->slices, &from->slices);
 }
 
 static int64_t number_of(const struct dt_actor *actor) {
@@ -160,6 +161,24 @@ static void sum_up(struct dt_pairs *pairs, dt_is_summed *is_from, dt_is_summed *
 
 void dt_pairs_sum(struct dt_pairs *pairs, dt_is_summed *is_summed, const void *data) {
     sum_up(pairs, has_no_name, is_summed, data);
+}
+
+static struct dt_actor *named_receiver(struct dt_actor *actor) {
+    if (!actor || actor->is_sum || has_no_name(actor, NULL))
+        return dt_actor_kind(actor);
+    return dt_actor_sum(actor->actors, actor->node,
+                        actor->process ? actor->process->name : actor->name);
+}
+
+void dt_pairs_add_receivers(struct dt_pairs *to, const struct dt_pairs *from) {
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(from);
+
+    for (unsigned i = 0; i < rows->len; i++) {
+        struct dt_pair *row = g_ptr_array_index(rows, i);
+        bool is_new;
+
+        merge(row_of(to, NULL, named_receiver(row->to), row->text, &is_new), row);
+    }
 }
 
 static void make_room(struct dt_pairs *pairs) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "summary/quantiles.h"
+#include "summary/slices.h"
 #include "actors/actors.h"
 
 /* The row of two processes and a text. */
@@ -22,6 +23,7 @@ struct dt_pair {
     uint64_t refused; /* lock requests of Mnesia that made the transaction start again */
     uint64_t bytes;   /* of the largest copy */
     struct dt_quantiles took, queued, runnable, worked, deferred;
+    struct dt_slices slices; /* of calls */
 };
 
 struct dt_pairs {
@@ -41,4 +43,7 @@ struct dt_pair *dt_pairs_row(struct dt_pairs *pairs, struct dt_actor *from, stru
    `is_summed` is true. */
 typedef bool dt_is_summed(const struct dt_actor *actor, const void *data);
 void dt_pairs_sum(struct dt_pairs *pairs, dt_is_summed *is_summed, const void *data);
+/* Adds the rows to those of another table: of all senders, by the receivers' names or, without a
+   name, their initial calls. */
+void dt_pairs_add_receivers(struct dt_pairs *to, const struct dt_pairs *from);
 GPtrArray *dt_pairs_by_count(const struct dt_pairs *pairs); /* the caller frees it */

@@ -1,5 +1,6 @@
 #include "summary/quantiles.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <glib.h>
@@ -89,6 +90,20 @@ int64_t dt_quantile(const struct dt_quantiles *q, double share) {
                                   q->max);
     }
     return (int64_t)q->max;
+}
+
+static int64_t limit(const struct dt_quantiles *q, double share, double deviations) {
+    double at = share + deviations * sqrt(share * (1 - share) / (double)MAX(q->count, 1));
+
+    return at > 0 && at < 1 ? dt_quantile(q, at) : DT_NO_VALUE;
+}
+
+int64_t dt_quantile_lower(const struct dt_quantiles *q, double share) {
+    return limit(q, share, -3);
+}
+
+int64_t dt_quantile_upper(const struct dt_quantiles *q, double share) {
+    return limit(q, share, 3);
 }
 
 int64_t dt_quantiles_max(const struct dt_quantiles *q) {

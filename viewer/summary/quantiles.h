@@ -31,5 +31,11 @@ int64_t dt_quantile_p99(const struct dt_quantiles *q);
 /* The 99th percentile, or the largest of fewer numbers. */
 int64_t dt_quantile_high(const struct dt_quantiles *q);
 
+/* The limits between which the quantile of all possible numbers is, of which these are a sample,
+   with 99.7 % confidence (three standard deviations of the rank). DT_NO_VALUE: there are too few
+   numbers for that limit. */
+int64_t dt_quantile_lower(const struct dt_quantiles *q, double share);
+int64_t dt_quantile_upper(const struct dt_quantiles *q, double share);
+
 /* The largest number; DT_NO_VALUE if empty. */
 int64_t dt_quantiles_max(const struct dt_quantiles *q);

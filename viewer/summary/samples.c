@@ -172,6 +172,7 @@ void dt_summary_sample(void *data, struct dt_process *process,
     of->last_queue = sample->queue;
     of->max_queue = MAX(of->max_queue, sample->queue);
     of->max_memory = MAX(of->max_memory, sample->memory);
+    dt_totals_sample(&summary->totals, actor, sample->memory, sample->queue);
     of->sent = actor->activity->sent;
     of->collections = actor->activity->collections;
     dt_set(&of->last_in, sample->entry);

@@ -7,6 +7,7 @@ typedef GPtrArray *dt_rows(const struct dt_summary *summary);
 dt_rows dt_rows_nodes, dt_rows_lost, dt_rows_findings;                     /* dt_seen_node, ... */
 dt_rows dt_rows_processes, dt_rows_ports;                                  /* dt_actor */
 dt_rows dt_rows_calls, dt_rows_spans, dt_rows_telemetry, dt_rows_counters; /* dt_named */
+dt_rows dt_rows_totals;                                                    /* dt_total */
 dt_rows dt_rows_server_calls, dt_rows_talks, dt_rows_dead;                 /* dt_pair */
 dt_rows dt_rows_requests;                                                  /* dt_request */
 dt_rows dt_rows_crashes, dt_rows_waits, dt_rows_collections, dt_rows_log;  /* dt_listed */

@@ -36,6 +36,7 @@ struct dt_summary *dt_summary_new(void) {
     dt_names_init(&summary->counters);
     dt_requests_init(&summary->requests);
     dt_lives_init(&summary->lives);
+    dt_totals_init(&summary->totals);
     dt_literals_init(&summary->literals);
     dt_purges_init(&summary->purges);
     dt_ets_tables_init(&summary->ets_tables);
@@ -71,6 +72,7 @@ void dt_summary_free(struct dt_summary *summary) {
     dt_names_free(&summary->counters);
     dt_requests_free(&summary->requests);
     dt_lives_free(&summary->lives);
+    dt_totals_free(&summary->totals);
     dt_literals_free(&summary->literals);
     dt_purges_free(&summary->purges);
     dt_ets_tables_free(&summary->ets_tables);

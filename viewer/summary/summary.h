@@ -11,10 +11,11 @@
  *     top_n, pairs, named_counts,           bounded tables
  *     occurrences, unclear_exits, requests, copies, literals,
  *     life_counts, purges, sampled_tables, port_queues, socket_owners,
- *     waits
+ *     totals, waits
  *     process_stacks                        what processes did at the end
  *     activity, heap_growth, formatting     what a process did
- *     load, quantiles, sample_series        time series and histograms
+ *     load, quantiles, sample_series,       time series and histograms
+ *     slices
  *     findings/limits                       thresholds of the findings
  *
  * Each uses only the ones below it, and `actors`.
@@ -35,6 +36,7 @@
 #include "summary/requests.h"
 #include "summary/sampled_tables.h"
 #include "summary/socket_owners.h"
+#include "summary/totals.h"
 #include "summary/unclear_exits.h"
 #include "summary/waits.h"
 
@@ -73,6 +75,7 @@ struct dt_summary {
     struct dt_names calls, spans, telemetry, counters;
     struct dt_requests requests;
     struct dt_lives lives;
+    struct dt_total_table totals;
     struct dt_ets_tables ets_tables;
     struct dt_port_queues port_queues;
     struct dt_socket_owners socket_owners;

@@ -57,7 +57,9 @@ static void process_named(void *data, struct dt_process *process, int64_t time) 
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, time);
-    dt_actor_learn_parent(dt_actor_of(&summary->actors, process));
+    struct dt_actor *actor = dt_actor_of(&summary->actors, process);
+    dt_actor_learn_parent(actor);
+    dt_totals_renamed(actor);
 }
 
 static void process_exited(void *data, const struct dt_exit *e) {
@@ -68,6 +70,8 @@ static void process_exited(void *data, const struct dt_exit *e) {
     dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
     summary->exits++;
     actor->activity->has_crashed = e->kind == DT_CRASH;
+    if (e->kind == DT_CRASH)
+        dt_totals_add(&summary->totals, actor, DT_TOTAL_CRASHED, e->time, 1);
     dt_purges_exited(&summary->purges, actor, e);
     if (e->kind == DT_ORDERLY)
         return;
@@ -90,6 +94,10 @@ static void process_exited(void *data, const struct dt_exit *e) {
 
 static void process_gone(void *data, struct dt_process *process) {
     struct dt_summary *summary = data;
+    /* Its initial call may become known later than its start. */
+    if (process->began != DT_NO_VALUE)
+        dt_totals_add(&summary->totals, dt_actor_of(&summary->actors, process), DT_TOTAL_STARTED,
+                      process->began, 1);
     struct dt_actor *actor = dt_actor_gone(process);
 
     if (!actor)
@@ -133,6 +141,8 @@ static void on_collecting(struct dt_summary *summary, struct dt_actor *actor,
     dt_summary_recorded(summary, actor->node, DT_RECORDED_COLLECTIONS);
     actor->activity->collecting += credible;
     actor->activity->collections++;
+    dt_totals_add(&summary->totals, actor, DT_TOTAL_COLLECTIONS, i->end, 1);
+    dt_totals_add(&summary->totals, actor, DT_TOTAL_COLLECTING, i->end, (uint64_t)credible);
     dt_heap_collected(&actor->activity->heap, i);
     if (!i->is_open) {
         actor->activity->heap_max = MAX(actor->activity->heap_max, i->heap + i->old_heap);
@@ -182,6 +192,9 @@ static void on_running(struct dt_summary *summary, struct dt_actor *actor,
     dt_summary_recorded(summary, actor->node, DT_RECORDED_SCHEDULING);
     actor->activity->is_traced = actor->activity->ran = true;
     *(is_io ? &actor->activity->dirty_io : &actor->activity->run) += i->end - i->begin;
+    dt_totals_add(&summary->totals, actor, DT_TOTAL_RUNS, i->end, 1);
+    if (!is_io)
+        dt_totals_add(&summary->totals, actor, DT_TOTAL_RUN, i->end, (uint64_t)(i->end - i->begin));
     if (kind == DT_SCHEDULER_DIRTY_CPU)
         actor->activity->dirty_cpu += i->end - i->begin;
     if (kind != DT_SCHEDULER_NORMAL)
@@ -309,6 +322,7 @@ static void call_end(void *data, struct dt_frame *frame) {
     struct dt_named *row = leave(summary, actor, frame, &is_outermost);
 
     row->count++;
+    dt_slices_add(&row->slices, actor, frame->end, 1);
     if (frame->left == DT_LEFT_EXCEPTION)
         row->failed++;
     bool is_measured =
@@ -347,6 +361,7 @@ static void sent(void *data, struct dt_message *m) {
     dt_summary_recorded(summary, node, DT_RECORDED_SENDS);
     if (from)
         from->activity->sent++;
+    dt_totals_add(&summary->totals, from, DT_TOTAL_SENT, m->sent, 1);
     if (from && m->to && m->to->kind == DT_PROCESS && m->to->node == m->from->node)
         dt_copies_sent(&summary->copies, from, dt_actor_of(&summary->actors, m->to), m->sent);
     if (m->to && is_of_timer(m))
@@ -373,6 +388,7 @@ static void delivered(void *data, struct dt_message *m) {
     if (!to)
         return;
     to->activity->received++;
+    dt_totals_add(&summary->totals, to, DT_TOTAL_RECEIVED, m->delivered, 1);
     if (strcmp(m->timer, "clock_service") == 0)
         on_wake(to, DT_WAKE_TIMER);
     if (to->node && to->kind == DT_PROCESS)
@@ -458,6 +474,7 @@ static void server_call(void *data, const struct dt_server_call *c) {
     if (row->count == 0)
         row->example = example_of(c->request);
     row->count++;
+    dt_slices_add(&row->slices, caller, c->began, 1);
     row->timeouts += c->outcome == DT_OUTCOME_TIMEOUT;
     row->downs += c->outcome == DT_OUTCOME_DOWN;
     row->refused += g_str_has_prefix(c->reply, "{not_granted,");
@@ -479,6 +496,8 @@ static void span(void *data, const struct dt_span *span) {
     struct dt_named *row =
         dt_names_row(span->telemetry ? &summary->telemetry : &summary->spans, NULL, span->name);
     row->count++;
+    if (actor)
+        dt_slices_add(&row->slices, actor, span->end, 1);
     row->key = span->telemetry && row != summary->telemetry.others ? span->telemetry->key : NULL;
     if (span->is_open)
         return;
@@ -513,6 +532,7 @@ static void counter(void *data, struct dt_node *node, const char *name, const ch
     row->min = row->count ? MIN(row->min, value) : value;
     row->max = row->count ? MAX(row->max, value) : value;
     row->last = value;
+    row->sum += (double)value;
     note_full(row, value, time);
     /* Only for shares, to compute their average. */
     if (value >= 0 && value <= DT_PER_MILLE)

@@ -1,5 +1,7 @@
 #include "summary/summary_json.h"
 
+#include <limits.h>
+
 #include "shared/json.h"
 #include "summary/findings.h"
 #include "summary/findings/limits.h"
@@ -23,6 +25,36 @@ static void quantiles(GString *to, const char *prefix, const struct dt_quantiles
         g_snprintf(name, sizeof name, "%s%s_ns", prefix, shown[i].name);
         dt_json_number(to, name, shown[i].value);
     }
+}
+
+/* How sure the quantiles are. */
+static void limits(GString *to, const char *prefix, const struct dt_quantiles *q) {
+    const struct {
+        const char *name;
+        int64_t value;
+    } shown[] = {{"durations", (int64_t)q->count},
+                 {"p50_lower_ns", dt_quantile_lower(q, 0.5)},
+                 {"p50_upper_ns", dt_quantile_upper(q, 0.5)},
+                 {"p99_lower_ns", dt_quantile_lower(q, 0.99)},
+                 {"p99_upper_ns", dt_quantile_upper(q, 0.99)}};
+    char name[32];
+
+    for (size_t i = 0; i < G_N_ELEMENTS(shown); i++) {
+        g_snprintf(name, sizeof name, "%s%s", prefix, shown[i].name);
+        dt_json_number(to, name, shown[i].value);
+    }
+}
+
+/* A negative number is unknown. */
+static void number(GString *to, const char *name, double number) {
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+    if (number < 0) {
+        dt_json_null(to, name);
+        return;
+    }
+    dt_json_name(to, name);
+    g_string_append(to, g_ascii_formatd(text, sizeof text, "%.6g", number));
 }
 
 static void ref(GString *to, const char *name, const struct dt_actor *actor) {
@@ -80,6 +112,7 @@ static void node(GString *to, const void *row) {
     count(to, "processes", node->processes);
     dt_json_number(to, "begin", node->first);
     dt_json_number(to, "end", node->last);
+    dt_json_number(to, "traced_ns", dt_seen_node_traced(node));
     if (!node->clock) {
         dt_json_null(to, "clock");
         return;
@@ -170,6 +203,37 @@ static void process(GString *to, const void *row) {
     dt_json_number(to, "memory_max", dt_activity_memory_max(actor));
 }
 
+static void level(GString *to, const char *what, const char *unit, uint64_t samples,
+                  const struct dt_level *level) {
+    char name[32];
+
+    g_snprintf(name, sizeof name, "%s_max%s", what, unit);
+    dt_json_number(to, name, samples ? (int64_t)level->max : DT_NO_VALUE);
+    g_snprintf(name, sizeof name, "%s_mean%s", what, unit);
+    number(to, name, samples ? (double)level->sum / (double)samples : -1);
+}
+
+/* The processes of a name, or of an initial call. */
+static void total(GString *to, const void *row) {
+    const struct dt_total *total = row;
+
+    dt_json_text(to, "node", dt_seen_node_name(total->node));
+    dt_json_text(to, "name", total->name);
+    for (unsigned i = 0; i < DT_TOTALS; i++) {
+        const struct dt_total_kind *kind = &dt_total_kinds[i];
+        char name[40];
+
+        g_snprintf(name, sizeof name, "%s%s", kind->name, kind->unit);
+        bool is_recorded = total->node && dt_is_recorded(total->node->recorded, kind->recorded);
+        dt_json_number(to, name, is_recorded ? (int64_t)total->of[i].total : DT_NO_VALUE);
+        g_snprintf(name, sizeof name, "%s_deviation%s", kind->name, kind->unit);
+        number(to, name, is_recorded ? dt_slices_deviation(&total->of[i]) : -1);
+    }
+    count(to, "samples", total->samples);
+    level(to, "memory", "_bytes", total->samples, &total->memory);
+    level(to, "queue", "", total->samples, &total->queue);
+}
+
 static void port(GString *to, const void *row) {
     const struct dt_actor *port = row;
 
@@ -196,6 +260,8 @@ static void call(GString *to, const void *row) {
     dt_json_number(to, "total_ns", call->measured ? call->total : DT_NO_VALUE);
     dt_json_number(to, "own_ns", call->measured ? call->own : DT_NO_VALUE);
     quantiles(to, "", &call->took);
+    limits(to, "", &call->took);
+    number(to, "count_deviation", dt_slices_deviation(&call->slices));
     count(to, "exceptions", call->failed);
     count(to, "inferred", call->inferred);
 }
@@ -223,12 +289,30 @@ static void server_call(GString *to, const void *row) {
     count(to, "downs", call->downs);
 }
 
+/* The calls of all callers. */
+static void server(GString *to, const void *row) {
+    const struct dt_pair *calls = row;
+
+    dt_json_text(to, "node", calls->to ? dt_seen_node_name(calls->to->node) : "");
+    dt_json_text(to, "server", dt_actor_show(calls->to));
+    put_term(to, "request", calls, calls->text);
+    count(to, "count", calls->count);
+    number(to, "count_deviation", dt_slices_deviation(&calls->slices));
+    quantiles(to, "", &calls->took);
+    limits(to, "", &calls->took);
+    quantiles(to, "worked_", &calls->worked);
+    limits(to, "worked_", &calls->worked);
+    count(to, "timeouts", calls->timeouts);
+}
+
 static void span(GString *to, const void *row) {
     const struct dt_named *span = row;
 
     dt_json_text(to, "name", span->name);
     count(to, "count", span->count);
     quantiles(to, "", &span->took);
+    limits(to, "", &span->took);
+    number(to, "count_deviation", dt_slices_deviation(&span->slices));
     count(to, "failed", span->failed);
 }
 
@@ -249,6 +333,8 @@ static void counter(GString *to, const void *row) {
     dt_json_number(to, "min", counter->min);
     dt_json_number(to, "max", counter->max);
     dt_json_number(to, "last", counter->last);
+    count(to, "samples", counter->count);
+    number(to, "mean", counter->count ? counter->sum / (double)counter->count : -1);
 }
 
 /* -- Messages --------------------------------------------------------------------------- */
@@ -416,6 +502,7 @@ static void left_out(GString *to, const struct dt_summary *summary) {
 static const struct table tables[] = {
     {"findings", dt_rows_findings, finding},
     {"processes", dt_rows_processes, process},
+    {"totals", dt_rows_totals, total},
     {"calls", dt_rows_calls, call},
     {"server_calls", dt_rows_server_calls, server_call},
     {"talks", dt_rows_talks, talk},
@@ -432,12 +519,30 @@ static const struct table tables[] = {
     {"others", dt_rows_others, other},
 };
 
+/* The table is made for this output only. */
+static void servers(GString *to, const struct dt_summary *summary) {
+    struct dt_pairs pairs;
+
+    dt_pairs_init(&pairs, UINT_MAX);
+    dt_pairs_add_receivers(&pairs, &summary->server_calls);
+    g_autoptr(GPtrArray) rows = dt_pairs_by_count(&pairs);
+    dt_json_open(to, "servers", '[');
+    for (unsigned i = 0; i < rows->len; i++) {
+        dt_json_open(to, NULL, '{');
+        server(to, g_ptr_array_index(rows, i));
+        dt_json_close(to, '}');
+    }
+    dt_json_close(to, ']');
+    dt_pairs_free(&pairs);
+}
+
 void dt_summary_json(const struct dt_summary *summary, GString *to) {
     dt_json_open(to, NULL, '{');
     dt_json_number(to, "version", VERSION);
     recording(to, summary);
     for (size_t i = 0; i < G_N_ELEMENTS(tables); i++)
         put_table(to, summary, &tables[i]);
+    servers(to, summary);
     load(to, summary);
     left_out(to, summary);
     dt_json_close(to, '}');
