@@ -16,7 +16,7 @@ all() ->
      program, functions, events, outputs, external_terms, node_address, load_folder, trigger_causes, trigger_levels,
      contents, lttng, execution, children, trees, mirror, archive, bpftrace_script, bpftrace_bounds, from_parser,
      all_files_run, event_groups, vm_memory, vm_structures, c_threads, snapshot_folders, recorder, stacks,
-     process_stacks, mcp, metrics, otlp].
+     process_stacks, mcp, metrics, otlp, compare].
 
 %% Includes malicious libraries.
 elf(_) -> passes("test_elf").
@@ -33,6 +33,7 @@ recorder(_) -> passes("test_recorder").
 stacks(_) -> passes("test_stacks").
 %% Includes hostile texts.
 process_stacks(_) -> passes("test_process_stacks").
+compare(_) -> passes("test_compare").
 bpftrace(_) -> passes("test_bpftrace").
 bpftrace_script(_) -> passes("test_bpftrace_script").
 bpftrace_bounds(_) -> passes("test_bpftrace_bounds").

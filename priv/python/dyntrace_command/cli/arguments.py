@@ -100,6 +100,13 @@ def sink_file(name: str) -> str:
     return name
 
 
+def page_file(name: str) -> str:
+    """Checks -o of `dyntrace compare`."""
+    if not name.endswith(".html"):
+        raise argparse.ArgumentTypeError(f"invalid file name: {name!r}, must end in .html")
+    return name
+
+
 def profile_file(name: str) -> str:
     """Checks -o of `dyntrace profile`."""
     if not extension_of(name, PROFILE_FILES):

@@ -218,6 +218,13 @@ SUBCOMMANDS = {
                  f"OpenTelemetry, such as {OTLP_URL}, instead of writing a file"),
         *OF_PICTURES],
         "view.view"),
+    "compare": Subcommand("show what differs between two recordings or reports by more than noise", [
+        argument("before", metavar="BEFORE", help="a recording, or a report as JSON (`-o NAME.json`)"),
+        argument("after", metavar="AFTER", help="another one"),
+        argument("-o", "--output", type=arguments.page_file, metavar="FILE.html", help="also write a page with both "
+                 "side by side"),
+        JSON],
+        "compare.compare"),
     "mcp": Subcommand("serve commands as tools for AI assistants (Model Context Protocol on standard input "
                       "and output)", [], "server.serve", "mcp"),
 }
@@ -256,6 +263,12 @@ def check_json(options: argparse.Namespace, whole: argparse.ArgumentParser) -> N
     """Checks that a report goes to one place."""
     if options.json and options.output:
         whole.error(f"{options.command}: --json excludes -o; `-o FILE.json` writes the same into a file")
+
+
+def check_compare(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
+    """Checks that the comparison goes to one place."""
+    if options.json and options.output:
+        whole.error("compare: --json excludes -o")
 
 
 def check_view(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:
@@ -329,8 +342,8 @@ def check_snapshot(options: argparse.Namespace, whole: argparse.ArgumentParser) 
         options.folders = [options.output] if options.output else snapshot_folders(SNAPSHOTS, OF_SERVICES)
 
 
-CHECKS = {"profile": check_profile, "record": check_record, "report": check_report, "request": check_request,
-          "snapshot": check_snapshot, "top": check_top, "view": check_view}
+CHECKS = {"compare": check_compare, "profile": check_profile, "record": check_record, "report": check_report,
+          "request": check_request, "snapshot": check_snapshot, "top": check_top, "view": check_view}
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:

@@ -98,6 +98,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                   "docs/stacks.md lists the VMs that are supported"),
     "no_profile": (FAILED, "{file} is not a profile: {why}",
                    "--compare needs a file written by `dyntrace profile NODE -o NAME.folded`"),
+    "no_report": (FAILED, "{file} can't be compared: {why}",
+                  "name a recording, or a report of this version: `dyntrace view RECORDING -o NAME.json`"),
     "no_process": (NO_NODE, "{node} has no process {process}",
                    "give a registered name, or a pid such as '<0.90.0>'; `dyntrace stacks` without --process shows "
                    "all processes"),

@@ -1,0 +1,236 @@
+"""What differs between two reports by more than noise.
+
+Rates are per second of traced time, so neither the lengths of the recordings nor pauses of tracing matter. A number
+without data in one of the recordings is not compared. A change must pass a test of noise, and matter (docs/compare.md).
+"""
+import math
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from dyntrace_command.recording.report_numbers import Count, Key, Level, Numbers, Quantile, Recorded, Row
+
+# How many standard deviations two counts must be apart. A count whose variance is at most so many times that of a
+# Poisson process is taken for one; that of others is itself an estimate, and extended.
+DEVIATIONS, POISSON_MOST, EXTENDED = 5, 2.5, 2.5
+# The factors by which counts and levels, and times, must differ.
+FACTOR, TIME_FACTOR = 1.25, 1.5
+# What matters: a change by this share of all counts of the measure; of run time, by this share of a CPU; of durations,
+# by this share of the time in total, or by so many ns each; of memory in bytes; of a queue.
+SHARE, SHARE_OF_TIME, NS, BYTES, QUEUE = 0.01, 0.01, 1e6, 1e6, 10
+# Samples of a level in each recording.
+SAMPLES_LEAST = 4
+# The rank of what is new or gone, and of larger factors.
+RANK_MOST = 100.0
+
+
+class Measure(NamedTuple):
+    """What is compared: its name in JSON, in tables, the unit of its values, and what more and less of it is called."""
+    name: str
+    what: str
+    unit: str
+    more: str
+    less: str
+
+
+SLOWER, BUSIER, LARGER, MORE = ("slower", "faster"), ("busier", "less busy"), ("larger", "smaller"), ("more", "fewer")
+
+MEASURES = {row[0]: Measure(row[0], row[1], row[2], *row[3]) for row in [
+    # In the order in which changes by the same factor are listed.
+    ("crashes", "crashes", "per_second", MORE),
+    ("timeouts", "timeouts of calls", "per_second", MORE),
+    ("failures", "failures", "per_second", MORE),
+    ("call_work_p50", "work per call, p50", "ns", SLOWER),
+    ("call_p50", "calls to it, p50", "ns", SLOWER),
+    ("call_p99", "calls to it, p99", "ns", SLOWER),
+    ("telemetry_p50", "telemetry, p50", "ns", SLOWER),
+    ("telemetry_p99", "telemetry, p99", "ns", SLOWER),
+    ("span_p50", "span, p50", "ns", SLOWER),
+    ("span_p99", "span, p99", "ns", SLOWER),
+    ("function_p50", "function, p50", "ns", SLOWER),
+    ("function_p99", "function, p99", "ns", SLOWER),
+    ("memory", "memory, mean", "bytes", LARGER),
+    ("queue", "message queue, mean", "messages", LARGER),
+    ("counter", "counter, mean", "", LARGER),
+    ("run", "run time", "share", BUSIER),
+    ("collecting", "garbage collection", "share", BUSIER),
+    ("sent", "messages sent", "per_second", MORE),
+    ("received", "messages received", "per_second", MORE),
+    ("calls", "calls to it", "per_second", MORE),
+    ("telemetry", "telemetry", "per_second", MORE),
+    ("spans", "spans", "per_second", MORE),
+    ("functions", "calls of the function", "per_second", MORE),
+    ("started", "processes started", "per_second", MORE),
+    ("collections", "collections", "per_second", MORE),
+    ("runs", "runs", "per_second", MORE),
+]}
+ORDER = {name: at for at, name in enumerate(MEASURES)}
+
+
+class Change(NamedTuple):
+    """A change, with the values of both recordings and the samples behind them. `factor` is None for new and gone."""
+    measure: Measure
+    node: str
+    name: str
+    change: str
+    factor: Optional[float]
+    before: float
+    after: float
+    before_samples: int
+    after_samples: int
+    unit: str
+
+    def rank(self) -> Tuple[bool, float, int, str, str]:
+        """Returns what to sort by: increases first, then by factor."""
+        is_less = self.change in (self.measure.less, "gone")
+        return is_less, -min(self.factor or RANK_MOST, RANK_MOST), ORDER[self.measure.name], self.node, self.name
+
+
+class FindingChange(NamedTuple):
+    """A finding of one recording only, or with another severity."""
+    change: str
+    rule: str
+    before_severity: Optional[str]
+    after_severity: Optional[str]
+    text: str
+
+
+class Comparison(NamedTuple):
+    """The changes; the number of what was compared; the kinds of data of one recording only."""
+    changes: List[Change]
+    findings: List[FindingChange]
+    compared: int
+    not_compared: List[str]
+
+
+# -- Noise -----------------------------------------------------------------------------------------------------------
+
+def variance(count: Count, is_time: bool) -> float:
+    """Returns the variance of a count, which is at least that of a random process; times have no such limit."""
+    measured = count.deviation ** 2
+    if not is_time and measured <= POISSON_MOST * count.total:
+        return count.total
+    return measured * EXTENDED
+
+
+def counts_differ(before: Count, after: Count, is_time: bool = False) -> bool:
+    """Returns whether two rates differ by more than noise."""
+    noise = math.sqrt(sum(variance(of, is_time) / of.seconds ** 2 for of in (before, after)))
+    return is_factor(before.rate, after.rate, TIME_FACTOR if is_time else FACTOR) \
+        and abs(after.rate - before.rate) >= DEVIATIONS * noise
+
+
+def quantiles_differ(before: Quantile, after: Quantile) -> bool:
+    """Returns whether two quantiles differ by more than noise: their limits do not overlap."""
+    low, high = (before, after) if before.ns <= after.ns else (after, before)
+    return low.upper is not None and high.lower is not None and low.upper < high.lower \
+        and is_factor(low.ns, high.ns, TIME_FACTOR)
+
+
+def levels_differ(before: Level, after: Level) -> bool:
+    """Returns whether one mean is above all samples of the other recording."""
+    low, high = (before, after) if before.mean <= after.mean else (after, before)
+    return min(low.samples, high.samples) >= SAMPLES_LEAST and high.mean > low.most \
+        and is_factor(low.mean, high.mean, FACTOR)
+
+
+def is_factor(before: float, after: float, least: float) -> bool:
+    """Returns whether two values differ by this factor."""
+    return max(before, after) >= least * min(before, after) and before != after
+
+
+# The kinds of recorded data that a measure needs; without them, its absence is no change.
+NEEDS = {"run": "scheduling", "runs": "scheduling", "collecting": "collections", "collections": "collections",
+         "sent": "sends", "received": "deliveries", "started": "spawns", "crashes": "exits", "calls": "sends",
+         "timeouts": "sends", "functions": "calls", "telemetry": "telemetry", "spans": "spans", "failures": ""}
+TIMES = ("run", "collecting")
+# Counts that matter even if they are a small share.
+ALWAYS = ("crashes", "timeouts", "failures")
+
+
+def compared(before: Recorded, after: Recorded) -> Comparison:
+    """Returns the changes, the largest first. The reports must be valid (`check`)."""
+    old, new = Numbers(before), Numbers(after)
+    changes = [*count_changes(old, new), *quantile_changes(old, new), *level_changes(old, new)]
+    return Comparison(sorted(changes, key=Change.rank), finding_changes(before, after), len(old.keys() | new.keys()),
+                      sorted((before.kinds ^ after.kinds) & set(NEEDS.values())))
+
+
+def count_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
+    """Returns the changes of counts and of times."""
+    kinds = old.recorded.kinds & new.recorded.kinds
+    for measure in sorted(old.counts.keys() | new.counts.keys()):
+        if NEEDS[measure] and NEEDS[measure] not in kinds:
+            continue
+        of_old, of_new = old.counts.get(measure, {}), new.counts.get(measure, {})
+        is_time = measure in TIMES
+        least = SHARE_OF_TIME * 1e9 if is_time else 0 if measure in ALWAYS \
+            else SHARE * max(sum(count.rate for count in of.values()) for of in (of_old, of_new))
+        for key in sorted(of_old.keys() | of_new.keys()):
+            before = of_old.get(key) or Count(0, 0, old.recorded.seconds(key[0]), 0)
+            after = of_new.get(key) or Count(0, 0, new.recorded.seconds(key[0]), 0)
+            if counts_differ(before, after, is_time) and abs(after.rate - before.rate) >= least:
+                unit = 1e-9 if is_time else 1
+                yield change(measure, key, (before.rate * unit, before.samples), (after.rate * unit, after.samples))
+
+
+def quantile_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
+    """Returns the changes of durations. That of the 99th percentile is listed only if the median has not changed."""
+    changed: Set[Tuple[str, Key]] = set()
+    for measure in sorted(old.quantiles.keys() & new.quantiles.keys()):
+        kind = measure[:-len("_p50")]
+        for key in sorted(old.quantiles[measure].keys() & new.quantiles[measure].keys()):
+            before, after = old.quantiles[measure][key], new.quantiles[measure][key]
+            longer = abs(after.ns - before.ns)
+            matters = longer >= NS or longer * min(before.per_second, after.per_second) >= SHARE_OF_TIME * 1e9
+            if matters and quantiles_differ(before, after) and (kind, key) not in changed:
+                changed.add((kind, key))
+                yield change(measure, key, (before.ns, before.samples), (after.ns, after.samples))
+
+
+LEVELS_LEAST = {"memory": BYTES, "queue": QUEUE, "counter": 0}
+
+
+def level_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
+    """Returns the changes of sampled levels."""
+    for measure in sorted(old.levels.keys() & new.levels.keys()):
+        for key in sorted(old.levels[measure].keys() & new.levels[measure].keys()):
+            before, after = old.levels[measure][key], new.levels[measure][key]
+            unit = new.units.get(key, "") if measure == "counter" else MEASURES[measure].unit
+            least = BYTES if unit == "bytes" else LEVELS_LEAST[measure]
+            if levels_differ(before, after) and abs(after.mean - before.mean) >= least:
+                yield change(measure, key, (before.mean, before.samples), (after.mean, after.samples), unit)
+
+
+def change(measure: str, key: Key, before: Tuple[float, int], after: Tuple[float, int], unit: str = "") -> Change:
+    """Returns a change of values, each with its samples."""
+    of = MEASURES[measure]
+    low, high = sorted((before[0], after[0]))
+    word = of.more if after[0] > before[0] else of.less
+    if not low:
+        word = "new" if after[0] else "gone"
+    return Change(of, *key, word, high / low if low else None, before[0], after[0], before[1], after[1],
+                  unit or of.unit)
+
+
+def finding_changes(before: Recorded, after: Recorded) -> List[FindingChange]:
+    """Returns the findings that only one report has, or that have another severity. Of the findings of a rule about
+    processes of the same name, the most severe one counts."""
+    old, new = findings(before), findings(after)
+    rows = []
+    for key in list(dict.fromkeys([*new, *old])):
+        was, now = old.get(key), new.get(key)
+        if was and now and was["severity"] == now["severity"]:
+            continue
+        word = "new" if not was else "gone" if not now else "severity"
+        rows.append(FindingChange(word, key[0], was["severity"] if was else None, now["severity"] if now else None,
+                                  (now or was or {})["text"]))
+    return rows
+
+
+def findings(recorded: Recorded) -> Dict[Key, Row]:
+    """Returns the findings by rule and process; a report lists the most severe first."""
+    found: Dict[Key, Row] = {}
+    initial = {row["process"]["number"]: row["initial"] for row in recorded.report["processes"]}
+    for row in recorded.report["findings"]:
+        process = row["process"] or {"name": "", "number": None}
+        found.setdefault((row["rule"], process["name"] or initial.get(process["number"], "")), row)
+    return found
