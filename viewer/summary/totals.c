@@ -65,7 +65,7 @@ static struct dt_total *row_of(struct dt_total_table *table, struct dt_actor *ac
     if (activity->total)
         return activity->total;
     const struct dt_process *p = actor->process;
-    const char *name = *p->name ? p->name : *p->initial ? p->initial : "processes";
+    const char *name = *p->name ? p->name : p->initial;
     struct dt_total *row = g_hash_table_lookup(
         table->rows, &(struct dt_total){.node = actor->node, .name = (char *)name});
     if (!row)

@@ -32,7 +32,7 @@ struct dt_level {
 
 struct dt_total {
     struct dt_seen_node *node;
-    char *name;
+    char *name; /* "": neither a name nor an initial call is known */
     struct dt_slices of[DT_TOTALS];
     uint64_t samples;
     struct dt_level memory, queue;

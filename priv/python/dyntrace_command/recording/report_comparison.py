@@ -8,14 +8,13 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from dyntrace_command.recording.report_numbers import Count, Key, Level, Numbers, Quantile, Recorded, Row
 
-# How many standard deviations two counts must be apart. A count whose variance is at most so many times that of a
-# Poisson process is taken for one; that of others is itself an estimate, and extended.
-DEVIATIONS, POISSON_MOST, EXTENDED = 5, 2.5, 2.5
+# How many standard deviations two counts must be apart. Their measured variance is an estimate, and extended.
+DEVIATIONS, EXTENDED = 5, 1.5
 # The factors by which counts and levels, and times, must differ.
 FACTOR, TIME_FACTOR = 1.25, 1.5
 # What matters: a change by this share of all counts of the measure; of run time, by this share of a CPU; of durations,
-# by this share of the time in total, or by so many ns each; of memory in bytes; of a queue.
-SHARE, SHARE_OF_TIME, NS, BYTES, QUEUE = 0.01, 0.01, 1e6, 1e6, 10
+# by this share of the time in total, or by so many ns each; of memory in bytes; of a queue; of another level.
+SHARE, SHARE_OF_TIME, NS, BYTES, QUEUE, NUMBER = 0.01, 0.01, 1e6, 1e6, 10, 5
 # Samples of a level in each recording.
 SAMPLES_LEAST = 4
 # The rank of what is new or gone, and of larger factors.
@@ -59,14 +58,13 @@ MEASURES = {row[0]: Measure(row[0], row[1], row[2], *row[3]) for row in [
     ("spans", "spans", "per_second", MORE),
     ("functions", "calls of the function", "per_second", MORE),
     ("started", "processes started", "per_second", MORE),
-    ("collections", "collections", "per_second", MORE),
     ("runs", "runs", "per_second", MORE),
 ]}
 ORDER = {name: at for at, name in enumerate(MEASURES)}
 
 
 class Change(NamedTuple):
-    """A change, with the values of both recordings and the samples behind them. `factor` is None for new and gone."""
+    """A change, with the values of both recordings and the samples behind them. `factor` is None if one is 0."""
     measure: Measure
     node: str
     name: str
@@ -104,11 +102,8 @@ class Comparison(NamedTuple):
 # -- Noise -----------------------------------------------------------------------------------------------------------
 
 def variance(count: Count, is_time: bool) -> float:
-    """Returns the variance of a count, which is at least that of a random process; times have no such limit."""
-    measured = count.deviation ** 2
-    if not is_time and measured <= POISSON_MOST * count.total:
-        return count.total
-    return measured * EXTENDED
+    """Returns the variance of a count, which is at least that of a Poisson process; times have no such limit."""
+    return max(EXTENDED * count.deviation ** 2, 0 if is_time else count.total)
 
 
 def counts_differ(before: Count, after: Count, is_time: bool = False) -> bool:
@@ -138,7 +133,7 @@ def is_factor(before: float, after: float, least: float) -> bool:
 
 
 # The kinds of recorded data that a measure needs; without them, its absence is no change.
-NEEDS = {"run": "scheduling", "runs": "scheduling", "collecting": "collections", "collections": "collections",
+NEEDS = {"run": "scheduling", "runs": "scheduling", "collecting": "collections",
          "sent": "sends", "received": "deliveries", "started": "spawns", "crashes": "exits", "calls": "sends",
          "timeouts": "sends", "functions": "calls", "telemetry": "telemetry", "spans": "spans", "failures": ""}
 TIMES = ("run", "collecting")
@@ -186,7 +181,7 @@ def quantile_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
                 yield change(measure, key, (before.ns, before.samples), (after.ns, after.samples))
 
 
-LEVELS_LEAST = {"memory": BYTES, "queue": QUEUE, "counter": 0}
+LEVELS_LEAST = {"memory": BYTES, "queue": QUEUE, "counter": NUMBER}
 
 
 def level_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
@@ -205,7 +200,7 @@ def change(measure: str, key: Key, before: Tuple[float, int], after: Tuple[float
     of = MEASURES[measure]
     low, high = sorted((before[0], after[0]))
     word = of.more if after[0] > before[0] else of.less
-    if not low:
+    if not low and of.unit == "per_second":
         word = "new" if after[0] else "gone"
     return Change(of, *key, word, high / low if low else None, before[0], after[0], before[1], after[1],
                   unit or of.unit)
@@ -227,10 +222,12 @@ def finding_changes(before: Recorded, after: Recorded) -> List[FindingChange]:
 
 
 def findings(recorded: Recorded) -> Dict[Key, Row]:
-    """Returns the findings by rule and process; a report lists the most severe first."""
+    """Returns the findings that are not low, by rule and process; a report lists the most severe first."""
     found: Dict[Key, Row] = {}
     initial = {row["process"]["number"]: row["initial"] for row in recorded.report["processes"]}
     for row in recorded.report["findings"]:
+        if row["severity"] == "low":
+            continue
         process = row["process"] or {"name": "", "number": None}
         found.setdefault((row["rule"], process["name"] or initial.get(process["number"], "")), row)
     return found
