@@ -22,6 +22,9 @@ init_per_suite(Config) ->
     Commands = [record(Name, Node, "5", Config) || {Name, Node} <- Nodes]
         ++ [record(long, proplists:get_value(base, Nodes), "8", Config)],
     [{0, _} = test_command:finish(Command) || Command <- Commands],
+    Reports = [test_command:start(["view", path(Name, Config), "-o", report(Name, Config)])
+               || Name <- [long | proplists:get_keys(Nodes)]],
+    [{0, _} = test_command:finish(Command) || Command <- Reports],
     [{nodes, Nodes} | Config].
 
 end_per_suite(Config) ->
@@ -32,6 +35,9 @@ record(Name, Node, Seconds, Config) ->
 
 path(Name, Config) ->
     filename:join(?config(priv_dir, Config), Name).
+
+report(Name, Config) ->
+    path(Name, Config) ++ ".json".
 
 %% -- The system ---------------------------------------------------------------------------------
 
@@ -91,6 +97,7 @@ same(Config) ->
     [?assertMatch({A, B, #{<<"changes">> := [], <<"findings">> := [], <<"compared">> := Compared}} when Compared > 40,
                   {A, B, compared(A, B, Config)})
      || {A, B} <- [{base, other}, {other, base}, {base, long}, {long, other}, {base, base}]],
+    %% The recordings themselves.
     {0, Text} = test_command:run(["compare", path(base, Config), path(other, Config)]),
     ?assertMatch({match, _}, re:run(Text, "no change beyond noise in \\d+ numbers compared\n$")).
 
@@ -139,7 +146,7 @@ about(Value, Wanted) ->
 %% The page has the same rows as the text. Recorded names are not markup.
 page(Config) ->
     File = path("compare.html", Config),
-    {0, Text} = test_command:run(["compare", path(base, Config), path(busy, Config), "-o", File]),
+    {0, Text} = test_command:run(["compare", report(base, Config), report(busy, Config), "-o", File]),
     ?assertMatch({match, _}, re:run(Text, "^CHANGE +WHAT +OF +BEFORE +AFTER +SAMPLES\n"
                                     "[\\d.]+x more +messages sent +'<b>till' +[\\d.]+/s +[\\d.]+/s +\\d+, \\d+\n")),
     {ok, Page} = file:read_file(File),
@@ -147,11 +154,8 @@ page(Config) ->
     ?assertEqual(nomatch, re:run(Page, "<b>|<script|javascript:")).
 
 not_reports(Config) ->
-    Base = path(base, Config),
-    File = path("base.json", Config),
-    {0, _} = test_command:run(["view", Base, "-o", File]),
-    #{<<"changes">> := []} = compared("base.json", base, Config),
-    {ok, Text} = file:read_file(File),
+    Base = report(base, Config),
+    {ok, Text} = file:read_file(Base),
     [begin
          Bad = path("bad.json", Config),
          ok = file:write_file(Bad, Contents),
@@ -174,7 +178,7 @@ first(Before, After, Config) ->
 
 compared(Before, After, Config) ->
     Command = test_json:start(lists:concat([Before, "-", After]),
-                              ["compare", path(Before, Config), path(After, Config)], Config),
+                              ["compare", report(Before, Config), report(After, Config)], Config),
     {0, [Document]} = test_json:finish(Command),
     ok = test_json:validate("compare", Command),
     Document.

@@ -25,7 +25,7 @@ tools(Config) ->
                              test_json:snapshots(Config), File]),
     #{<<"tools">> := Tools, <<"results">> := Results} = test_viewer:decode(File),
     Names = [<<"nodes">>, <<"stacks">>, <<"profile">>, <<"top">>, <<"report">>, <<"request">>, <<"snapshot_list">>],
-    ?assertEqual(lists:sort(Names), lists:sort(Tools)),
+    ?assertEqual(lists:sort([<<"compare">> | Names]), lists:sort(Tools)),
     [begin
          #{<<"isError">> := false, <<"structuredContent">> := Value} = maps:get(Name, Results),
          ?assertEqual({Name, true}, {Name, is_of_shop(Name, Value, OsPid)}, Value)
@@ -33,6 +33,8 @@ tools(Config) ->
     ?assertMatch(#{<<"isError">> := true,
                    <<"content">> := [#{<<"text">> := <<"{\"error\": {\"exit_status\": 5, ", _/binary>>}]},
                  maps:get(<<"failed">>, Results)),
+    #{<<"isError">> := true, <<"content">> := [#{<<"text">> := NoRecording}]} = maps:get(<<"compare">>, Results),
+    ?assertMatch({match, _}, re:run(NoRecording, "\"no_recording\"")),
     ?assertMatch(#{<<"isError">> := true, <<"content">> := [#{<<"text">> := <<"seconds must be between 0 and 40">>}]},
                  maps:get(<<"invalid">>, Results)),
     ?assertMatch(#{<<"code">> := -32602}, maps:get(<<"unknown">>, Results)),

@@ -32,6 +32,7 @@ class Tools(unittest.TestCase):
                 ("profile", {"wall": False}, "profile --json --seconds=5"),
                 ("request", {"label": "17", "node": "shop"}, "request --json --seconds=30 -- shop 17"),
                 ("report", {"nodes": ["a", "b"]}, "report --json --seconds=10 -- a b"),
+                ("compare", {"after": "-b", "before": "a"}, "compare --json -- a -b"),
                 ("snapshot_list", {"output": "/x"}, "snapshot --list --json --output=/x")):
             self.assertEqual(expected, " ".join(command_line(TOOLS[name], given)))
 

@@ -13,7 +13,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, untraced, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
+    [recording, untraced, totals, servers, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
      unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions,
      server_calls, calls_by_kind, spans, telemetry, counters, log, other_events, load, findings, lost_comes_first,
      memory_is_bounded, others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text,
@@ -49,6 +49,52 @@ untraced(Config) ->
                                                                               element(2, Event) =/= withheld], Config),
     ?assertMatch(#{<<"seconds">> := 3.0, <<"untraced_ns">> := 0}, Traced),
     ?assertEqual([], Busy(Others)).
+
+%% The sends of all processes of a name, and how evenly they are spread over the traced time: eight slices of 500 ms.
+totals(Config) ->
+    Sends = fun(From, To) -> [send(At * ?MS, Shop, ?D, "sold") || N <- lists:seq(From, To), At <- [N * 100],
+                                                                  Shop <- [lists:nth(1 + N rem 2, [?A, ?B])]] end,
+    Sample = fun(At, Memory, Queue) -> {At * ?MS, process_sample, #{pid => ?A, memory => Memory, queue => Queue}} end,
+    Report = report([identity(0, ?A, ""), identity(0, ?B, ""), identity(0, ?C, "shop_db"), Sends(1, 20),
+                     not_traced(2050 * ?MS), Sends(40, 58), Sample(5801, 1000, 3), Sample(5802, 3000, 0),
+                     Sends(59, 60)], Config),
+    #{<<"recording">> := #{<<"nodes">> := [#{<<"traced_ns">> := 4000000000}]}} = Report,
+    #{<<"sent">> := 41, <<"sent_deviation">> := Deviation, <<"received">> := null, <<"received_deviation">> := null,
+      <<"run_ns">> := null, <<"samples">> := 2, <<"memory_mean_bytes">> := Mean, <<"memory_max_bytes">> := 3000,
+      <<"queue_mean">> := 1.5, <<"queue_max">> := 3} = total(<<"shop:init/1">>, Report),
+    ?assertEqual(2000, round(Mean)),
+    %% Of 4, 5, 5, 5, 6, 5, 5 and 5.
+    ?assert(abs(Deviation - math:sqrt(8 * 2 / 7)) < 0.001, Deviation),
+    %% All sends in the same slice; a process that does not send; a recording that is too short.
+    Burst = report([identity(0, ?A, ""), identity(0, ?C, "shop_db"), [send(50 * ?MS, ?A, ?C, "sold")
+                                                                      || _ <- lists:seq(1, 10)],
+                    in(4000 * ?MS, ?C, "shop:loop/1")], Config),
+    #{<<"sent">> := 10, <<"sent_deviation">> := Ten} = total(<<"shop:init/1">>, Burst),
+    ?assert(abs(Ten - 10) < 0.001, Ten),
+    ?assertMatch(#{<<"sent">> := 0, <<"sent_deviation">> := 0}, total(<<"shop_db">>, Burst)),
+    Short = report([identity(0, ?A, ""), send(100 * ?MS, ?A, ?C, "sold")], Config),
+    ?assertMatch(#{<<"sent">> := 1, <<"sent_deviation">> := null}, total(<<"shop:init/1">>, Short)).
+
+total(Name, Report) ->
+    [Total] = [Total || #{<<"name">> := Of} = Total <- rows(totals, Report), Of =:= Name],
+    Total.
+
+%% Calls to all servers of a kind, and the limits of the median.
+servers(Config) ->
+    Took = fun(N) -> 1000 * N end,
+    Call = fun(N, Server) ->
+                   At = N * ?MS,
+                   [send(At, ?B, Server, format("{'$gen_call',{~s,#Ref<0.0.0.~b>},get}", [?B, N])),
+                    send(At + Took(N), Server, ?B, format("{#Ref<0.0.0.~b>,ok}", [N]))]
+           end,
+    Report = report([identity(0, ?A, "", "shop_cart:init/1"), identity(0, ?B, ""), identity(0, ?C, "", "shop_cart:init/1"),
+                     [Call(N, lists:nth(1 + N rem 2, [?A, ?C])) || N <- lists:seq(1, 100)]], Config),
+    [#{<<"server">> := <<"shop_cart:init/1">>, <<"request">> := <<"get">>, <<"count">> := 100, <<"durations">> := 100,
+       <<"p50_ns">> := Median, <<"p50_lower_ns">> := Lower, <<"p50_upper_ns">> := Upper, <<"p99_upper_ns">> := null}] =
+        rows(servers, Report),
+    %% The ranks 50, 35 and 65.
+    [?assert(abs(Ns - Took(Rank)) =< Took(Rank) div 64, {Ns, Rank})
+     || {Ns, Rank} <- [{Median, 50}, {Lower, 35}, {Upper, 65}]].
 
 not_traced(At) -> {At, withheld, #{what => "all_events", why => "no consumer requests them"}}.
 

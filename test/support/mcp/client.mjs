@@ -37,6 +37,7 @@ for (const [name, args] of [
 ])
     results[name] = await call(name, args);
 
+results.compare = await call("compare", { before: output, after: output });
 results.failed = await call("stacks", { node: "--help" });
 results.invalid = await call("top", { node, seconds: 61 });
 results.unknown = await call("load", { node });

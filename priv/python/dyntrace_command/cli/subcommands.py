@@ -221,7 +221,7 @@ SUBCOMMANDS = {
     "compare": Subcommand("show what differs between two recordings or reports by more than noise", [
         argument("before", metavar="BEFORE", help="a recording, or a report as JSON (`-o NAME.json`)"),
         argument("after", metavar="AFTER", help="another one"),
-        argument("-o", "--output", type=arguments.page_file, metavar="FILE.html", help="also write a page with both "
+        argument("-o", "--output", type=arguments.page_file, metavar="FILE", help=".html: also write a page with both "
                  "side by side"),
         JSON],
         "compare.compare"),

@@ -60,6 +60,7 @@ TOOLS = {
                    what="record nodes for some seconds; the report has findings and tables", only_looks=False),
     "request": Tool(("request",), ("node", "label", "--next", "--seconds"), (30, 300),
                     TRACES + " The result contains texts of messages.", only_looks=False),
+    "compare": Tool(("compare",), ("before", "after"), (0, 0), "It reads files."),
     "snapshot_list": Tool(("snapshot", "--list"), ("--output",), (0, 0), "It reads the folders of recorders.",
                           {"--output": {"description": "the folder of a recorder to look into; nothing is written"}},
                           "list the snapshots of flight recorders"),

@@ -132,7 +132,7 @@ def is_factor(before: float, after: float, least: float) -> bool:
     return max(before, after) >= least * min(before, after) and before != after
 
 
-# The kinds of recorded data that a measure needs; without them, its absence is no change.
+# The kinds of recorded data that a measure needs; without them, its absence is not a change.
 NEEDS = {"run": "scheduling", "runs": "scheduling", "collecting": "collections",
          "sent": "sends", "received": "deliveries", "started": "spawns", "crashes": "exits", "calls": "sends",
          "timeouts": "sends", "functions": "calls", "telemetry": "telemetry", "spans": "spans", "failures": ""}

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 VERSION = 1
 # Traced seconds of a recording: with fewer, the deviations of counts are unknown.
 SECONDS_LEAST = 1.1
-# Counters that are no levels, and those of single schedulers.
+# Counters that are totals or limits, and those of single schedulers.
 NOT_LEVELS = re.compile(r".*_\d+|.*_limit|cpu_quota|cpu_throttled|reductions|context_switches|gc_\w+|io_\w+")
 
 Row = Dict[str, Any]
@@ -130,7 +130,7 @@ class Numbers:
                 float(total), float(deviation), self.recorded.seconds(row.get("node", "")), row[samples or column])
 
     def quantile(self, measure: str, row: Row, column: str) -> None:
-        """Adds a quantile, unless there are no durations. The prefix of its column is that of their number."""
+        """Adds a quantile, if there are durations. The prefix of its column is that of their number."""
         if row[f"{column}_ns"] is None:
             return
         durations = row[f"{column[:-len('p50')]}durations"]
