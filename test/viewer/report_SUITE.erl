@@ -13,11 +13,11 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, untraced, totals, servers, run_times, dirty_schedulers, collections, stretched, messages, samples, output,
-     unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions,
-     server_calls, calls_by_kind, spans, telemetry, counters, log, other_events, load, findings, lost_comes_first,
-     memory_is_bounded, others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text, wide_text,
-     text_of_counters, text_of_nodes, text_is_harmless, elixir, elixir_tasks, no_lives, parameters].
+    [recording, untraced, totals, servers, run_times, dirty_schedulers, collections, stretched, messages, samples,
+     output, unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions,
+     server_calls, calls_by_kind, spans, telemetry, telemetry_parts, counters, log, other_events, load, findings,
+     lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text,
+     wide_text, text_of_counters, text_of_nodes, text_is_harmless, elixir, elixir_tasks, no_lives, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -87,7 +87,8 @@ servers(Config) ->
                    [send(At, ?B, Server, format("{'$gen_call',{~s,#Ref<0.0.0.~b>},get}", [?B, N])),
                     send(At + Took(N), Server, ?B, format("{#Ref<0.0.0.~b>,ok}", [N]))]
            end,
-    Report = report([identity(0, ?A, "", "shop_cart:init/1"), identity(0, ?B, ""), identity(0, ?C, "", "shop_cart:init/1"),
+    Report = report([identity(0, ?A, "", "shop_cart:init/1"), identity(0, ?C, "", "shop_cart:init/1"),
+                     identity(0, ?B, ""),
                      [Call(N, lists:nth(1 + N rem 2, [?A, ?C])) || N <- lists:seq(1, 100)]], Config),
     [#{<<"server">> := <<"shop_cart:init/1">>, <<"request">> := <<"get">>, <<"count">> := 100, <<"durations">> := 100,
        <<"p50_ns">> := Median, <<"p50_lower_ns">> := Lower, <<"p50_upper_ns">> := Upper, <<"p99_upper_ns">> := null}] =
@@ -375,6 +376,42 @@ telemetry(Config) ->
                  [{binary_to_list(Name), Count, Total, Failed}
                   || #{<<"name">> := Name, <<"count">> := Count, <<"total_ns">> := Total,
                        <<"failed">> := Failed} <- rows(telemetry, Report)]).
+
+%% What takes the time of requests: queries, not the span around them, and not what other processes do meanwhile. The
+%% begins of spans are late, because their events follow their ends.
+telemetry_parts(Config) ->
+    Event = fun(Pid, At, Name, Ms, Metadata) ->
+                    {round(At * ?MS), telemetry_event, #{pid => Pid, name => Name, duration => round(Ms * ?MS),
+                                                         measurements => "#{}", metadata => Metadata}}
+            end,
+    Query = fun(Pid, At, Ms) -> Event(Pid, At, "shop.repo.query", Ms, "#{source=><<\"orders\">>}") end,
+    Order = fun(At, Ms) -> Event(?A, At + Ms + 0.01, "shop.order.stop", Ms, "#{route=><<\"/orders/:id\">>}") end,
+    Request = fun(At) ->
+                      [Query(?A, At + 30, 30), Query(?B, At + 40, 20), Query(?A, At + 70, 30),
+                       Event(?A, At + 95, "shop.dispatch.stop", 90, "#{}"), Order(At, 100), Query(?A, At + 150, 20)]
+              end,
+    Requests = [Request(N * 200) || N <- lists:seq(1, 3)],
+    ?assertEqual([{<<"shop.dispatch">>, [{<<"shop.repo.query orders">>, 180 * ?MS}]},
+                  {<<"shop.order /orders/:id">>, [{<<"shop.dispatch">>, 90 * ?MS},
+                                                  {<<"shop.repo.query orders">>, 180 * ?MS}]},
+                  {<<"shop.repo.query orders">>, []}], parts(report(Requests, Config))),
+    [Row] = [Line || Line <- text(Requests, [], Config), string:find(Line, "shop.order ") =/= nomatch],
+    ?assertMatch({match, _}, re:run(Row, " 60 % +shop.repo.query orders$")),
+    %% A thousand short queries in a request; two requests of a hundred are slow.
+    ?assertEqual([{<<"shop.order /orders/:id">>, [{<<"shop.repo.query orders">>, 50 * ?MS}]},
+                  {<<"shop.repo.query orders">>, []}],
+                 parts(report([[Query(?A, 1000 + N * 0.1, 0.05) || N <- lists:seq(1, 1000)], Order(1000, 101)],
+                              Config))),
+    #{<<"findings">> := Findings} = report([[Query(?A, N * 1000 + Ms / 2, Ms / 2), Order(N * 1000, Ms)]
+                                            || {N, Ms} <- lists:enumerate([600, 600 | lists:duplicate(98, 4)])],
+                                           Config),
+    ?assertEqual([<<"shop.order /orders/:id: 100 calls, median 4.01 ms, 99th percentile 600 ms; 50 % of their time in "
+                    "shop.repo.query orders">>],
+                 [Text || #{<<"rule">> := <<"slow_telemetry">>, <<"text">> := Text} <- Findings]).
+
+parts(Report) ->
+    lists:sort([{Name, lists:sort([{Part, Ns} || #{<<"name">> := Part, <<"total_ns">> := Ns} <- Parts])}
+                || #{<<"name">> := Name, <<"parts">> := Parts} <- rows(telemetry, Report)]).
 
 counters(Config) ->
     Report = report([{N, vm_counter, #{name => "run_queue", value => Value, unit => "number"}}

@@ -205,6 +205,8 @@ static void read_event(void *data, const struct dt_recorded *event) {
     node->seen.has_lives |= event->has_lives;
     DT_RUN_HOOKS(world, late, node, world->now);
     if (handling->handle) {
+        if (handling->reporter == VM)
+            dt_node_resumed(node);
         handling->handle(node, event);
         if (handling->reporter == VM)
             dt_node_traced(node);

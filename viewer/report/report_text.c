@@ -192,6 +192,9 @@ static void span(struct dt_columns *c, const struct dt_summary *summary, const v
     dt_cell_some(c, span->failed);
 }
 
+/* Percent of a kind's time. */
+enum { SHOWN_PART = 5 };
+
 /* Without a duration, the event has no times. */
 static void telemetry(struct dt_columns *c, const struct dt_summary *summary, const void *row) {
     const struct dt_named *kind = row;
@@ -205,6 +208,10 @@ static void telemetry(struct dt_columns *c, const struct dt_summary *summary, co
     dt_cell_some(c, kind->failed);
     dt_columns_text(c, has_failed ? dt_show_share((double)kind->failed / (double)kind->count).text
                                   : "");
+    const struct dt_part *part = dt_named_largest_part(kind);
+    bool is_shown = part && part->ns * 100 >= kind->total * SHOWN_PART;
+    dt_columns_text(c, is_shown ? dt_show_share((double)part->ns / (double)kind->total).text : "");
+    dt_columns_text(c, is_shown ? part->of->name : "");
 }
 
 /* -- Messages --------------------------------------------------------------------------- */
@@ -371,7 +378,8 @@ static const struct dt_table tables[] = {
     {"Spans by total time", dt_rows_spans,
      DT_COLUMNS_OF("<span", "number", "p50", "p99", "max", "failed"), .cells = span},
     {"Telemetry by total time", dt_rows_telemetry,
-     DT_COLUMNS_OF("<event", "number", "total", "p50", "p99", "max", "exceptions", "of all"),
+     DT_COLUMNS_OF("<event", "number", "total", "p50", "p99", "max", "exceptions", "of all",
+                   "inside", "~of"),
      .cells = telemetry},
     {"Counters of the VM", dt_rows_counters,
      DT_COLUMNS_OF("node", "<counter", "min", "max", "last", "<unit"), .cells = counter,

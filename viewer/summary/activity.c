@@ -23,6 +23,7 @@ struct dt_activity *dt_activity_new(void) {
 void dt_activity_free(struct dt_activity *activity) {
     if (activity->stack)
         g_array_free(activity->stack, true);
+    g_clear_pointer(&activity->span_parts, g_array_unref);
     dt_sampled_free(activity->sampled);
     g_free(activity->heap);
     g_free(activity->formatting);

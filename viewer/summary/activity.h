@@ -68,6 +68,7 @@ struct dt_activity {
     struct dt_heap *heap;             /* owned; NULL if it was never large */
     struct dt_formatting *formatting; /* owned; NULL if it never converted a term to text */
     GArray *stack;                    /* owned; its open calls */
+    GArray *span_parts;               /* owned; NULL if it had no telemetry */
     struct dt_actor *sends_to;        /* the receiver of its last message in the current run */
     int64_t sent_at;                  /* when it last sent a message or started a process */
     struct dt_arrival *arrival;       /* owned; NULL if it never got much data at once */

@@ -7,6 +7,9 @@
 /* Rows, at most. Further names are summed in the row "others". */
 enum { MOST = 8192 };
 
+/* Kinds of parts of a row; further kinds are left out. */
+enum { PARTS = 16 };
+
 static unsigned name_hash(const void *row) {
     const struct dt_named *named = row;
 
@@ -26,6 +29,7 @@ static void name_free(void *row) {
     g_free(named->unit);
     g_free(named->series);
     dt_quantiles_clear(&named->took);
+    g_clear_pointer(&named->parts, g_array_unref);
     g_free(named);
 }
 
@@ -66,6 +70,33 @@ struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node,
     if (is_last)
         names->others = named;
     return named;
+}
+
+void dt_named_add_part(struct dt_named *row, const struct dt_named *of, int64_t ns) {
+    if (!row->parts)
+        row->parts = g_array_new(false, false, sizeof(struct dt_part));
+    for (unsigned i = 0; i < row->parts->len; i++) {
+        struct dt_part *part = &g_array_index(row->parts, struct dt_part, i);
+
+        if (part->of == of) {
+            part->ns += ns;
+            return;
+        }
+    }
+    if (row->parts->len < PARTS)
+        g_array_append_val(row->parts, ((struct dt_part){of, ns}));
+}
+
+const struct dt_part *dt_named_largest_part(const struct dt_named *row) {
+    const struct dt_part *largest = NULL;
+
+    for (unsigned i = 0; row->parts && i < row->parts->len; i++) {
+        const struct dt_part *part = &g_array_index(row->parts, struct dt_part, i);
+
+        if (!largest || part->ns > largest->ns)
+            largest = part;
+    }
+    return largest;
 }
 
 GPtrArray *dt_names_sorted(const struct dt_names *names, GCompareFunc by) {

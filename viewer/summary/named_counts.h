@@ -7,6 +7,14 @@
 
 enum { DT_PER_MILLE = 1000, DT_FULL = 950 };
 
+struct dt_named;
+
+/* The time of a kind of span inside another one. */
+struct dt_part {
+    const struct dt_named *of;
+    int64_t ns;
+};
+
 /* The row of a name, on a node or on none. */
 struct dt_named {
     struct dt_seen_node *node;
@@ -22,6 +30,7 @@ struct dt_named {
     int64_t full_begin, full_end, full_since;
     struct dt_quantiles took;
     struct dt_slices slices; /* of `count` */
+    GArray *parts;           /* struct dt_part; of telemetry, else NULL */
 };
 
 struct dt_names {
@@ -31,6 +40,9 @@ struct dt_names {
 void dt_names_init(struct dt_names *names);
 void dt_names_free(struct dt_names *names);
 struct dt_named *dt_names_row(struct dt_names *names, struct dt_seen_node *node, const char *name);
+void dt_named_add_part(struct dt_named *row, const struct dt_named *of, int64_t ns);
+/* The largest one; NULL without parts. */
+const struct dt_part *dt_named_largest_part(const struct dt_named *row);
 /* The row of a name, or NULL. */
 const struct dt_named *dt_names_find(const struct dt_names *names, const struct dt_seen_node *node,
                                      const char *name);

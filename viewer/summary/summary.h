@@ -12,6 +12,7 @@
  *     occurrences, unclear_exits, requests, copies, literals,
  *     life_counts, purges, sampled_tables, port_queues, socket_owners,
  *     totals, waits
+ *     span_parts                            what spans of telemetry have inside them
  *     process_stacks                        what processes did at the end
  *     activity, heap_growth, formatting     what a process did
  *     load, quantiles, sample_series,       time series and histograms

@@ -6,6 +6,7 @@
 #include "shared/elixir.h"
 #include "shared/term.h"
 #include "shared/texts.h"
+#include "summary/span_parts.h"
 #include "summary/findings/limits.h"
 
 /* Bytes of a request's shape, and of an example text. */
@@ -103,6 +104,7 @@ static void process_gone(void *data, struct dt_process *process) {
     if (!actor)
         return;
     g_clear_pointer(&actor->activity->stack, g_array_unref);
+    g_clear_pointer(&actor->activity->span_parts, g_array_unref);
     dt_copies_forget(actor);
     if (actor->kind == DT_PROCESS || actor->kind == DT_PORT)
         dt_lives_add(&summary->lives, actor);
@@ -503,6 +505,8 @@ static void span(void *data, const struct dt_span *span) {
         return;
     row->failed += strcmp(span->outcome, "ok") != 0;
     row->total += span->end - span->begin;
+    if (span->telemetry && actor)
+        dt_span_parts_ended(&actor->activity->span_parts, row, span->begin, span->end);
     dt_quantiles_add(&row->took, (uint64_t)MAX(span->end - span->begin, 0));
 }
 

@@ -322,6 +322,16 @@ static void telemetry(GString *to, const void *row) {
 
     span(to, kind);
     dt_json_number(to, "total_ns", kind->took.count ? kind->total : DT_NO_VALUE);
+    dt_json_open(to, "parts", '[');
+    for (unsigned i = 0; kind->parts && i < kind->parts->len; i++) {
+        const struct dt_part *part = &g_array_index(kind->parts, struct dt_part, i);
+
+        dt_json_open(to, NULL, '{');
+        dt_json_text(to, "name", part->of->name);
+        dt_json_number(to, "total_ns", part->ns);
+        dt_json_close(to, '}');
+    }
+    dt_json_close(to, ']');
 }
 
 static void counter(GString *to, const void *row) {

@@ -72,6 +72,14 @@ static void end_untraced(struct node *node, int64_t time) {
     node->untraced_from = DT_NO_VALUE;
 }
 
+/* The pause lasts until dt_node_traced, but its time is known now. */
+void dt_node_resumed(struct node *node) {
+    if (node->untraced_from == DT_NO_VALUE)
+        return;
+    node->seen.untraced += node->world->now - node->untraced_from;
+    node->untraced_from = node->world->now;
+}
+
 void dt_node_traced(struct node *node) {
     node->traced = node->world->now;
     end_untraced(node, node->traced);

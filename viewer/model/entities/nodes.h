@@ -37,6 +37,7 @@ void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
 /* The VM's tracer has reported an event; it has reported none since the last one. */
 void dt_node_traced(struct node *node);
+void dt_node_resumed(struct node *node); /* before such an event is handled */
 void dt_node_untraced(struct node *node);
 void dt_node_last(struct node *node); /* after its last event */
 /* A text that is "" is unknown. */

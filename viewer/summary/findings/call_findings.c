@@ -70,6 +70,17 @@ static bool is_slow(const struct dt_named *row) {
            (strcmp(row->key, "route") == 0 && high / dt_limits.slow_telemetry.times >= median);
 }
 
+/* What took most of the time inside these spans; "" if nothing took `part` of it. */
+static char *largest_part(const struct dt_named *row) {
+    const struct dt_part *part = dt_named_largest_part(row);
+
+    if (!part || !dt_is_share(part->ns, row->total, dt_limits.slow_telemetry.part))
+        return g_strdup("");
+    return g_strdup_printf("; %s of their time in %s",
+                           dt_show_share((double)part->ns / (double)row->total).text,
+                           part->of->name);
+}
+
 static void slow_telemetry(struct dt_summary *summary) {
     g_autoptr(GPtrArray) rows = dt_rows_telemetry(summary);
     unsigned found = 0;
@@ -79,10 +90,11 @@ static void slow_telemetry(struct dt_summary *summary) {
 
         if (!is_slow(row))
             continue;
+        g_autofree char *part = largest_part(row);
         dt_find(summary, DT_RULE_slow_telemetry, DT_LOW, NULL,
-                "%s: %" PRIu64 " calls, median %s, 99th percentile %s", row->name, row->took.count,
-                dt_show_ns(dt_quantile(&row->took, 0.5)).text,
-                dt_show_ns(dt_quantile_p99(&row->took)).text);
+                "%s: %" PRIu64 " calls, median %s, 99th percentile %s%s", row->name,
+                row->took.count, dt_show_ns(dt_quantile(&row->took, 0.5)).text,
+                dt_show_ns(dt_quantile_p99(&row->took)).text, part);
         found++;
     }
 }
