@@ -53,10 +53,10 @@ started(Options) ->
 
 system(#{work := Work, words := Words, sends := Sends, reason := Reason}) ->
     {ok, _} = gen_server:start({local, shop_db}, ?MODULE, Work, []),
-    [spawn(fun() -> true = register(Name, self()), Run() end)
+    [true = register(Name, spawn(Run))
      || {Name, Run} <- [{shop_client, fun() -> client(1) end},
                         {shop_log, fun() -> log(lists:seq(1, Words div 2)) end},
-                        {?TILL, fun() -> timer:sleep(200), till(Sends) end},
+                        {?TILL, fun() -> till(Sends, erlang:monotonic_time(millisecond)) end},
                         {shop_master, fun() -> master(Reason) end}]],
     ok.
 
@@ -76,10 +76,11 @@ client(N) ->
 log(Sales) ->
     receive {sale, _} -> log(Sales) end.
 
-till(Sends) ->
+%% Also if the machine stops it for a while, it sends as many messages per second.
+till(Sends, Time) ->
+    timer:sleep(max(0, Time - erlang:monotonic_time(millisecond))),
     [shop_log ! {sale, N} || N <- lists:seq(1, Sends)],
-    timer:sleep(5 + rand:uniform(5)),
-    till(Sends).
+    till(Sends, Time + 5 + rand:uniform(5)).
 
 master(Reason) ->
     _ = spawn(?MODULE, worker, [Reason]),

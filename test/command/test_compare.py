@@ -115,6 +115,8 @@ class Compared(unittest.TestCase):
                           ("started", "a", "more", 3.0), ("sent", "c", "gone", None), ("sent", "b", "fewer", 10.0)],
                          changes(before, after))
         self.assertEqual([], changes(after, after))
+        self.assertEqual([], changes(recorded(total("", sent=1000), total("dyntrace_autotracer", sent=1000)),
+                                     recorded()))
 
     def test_what_matters(self) -> None:
         """A small share of all messages, short times and small memory are not listed; crashes always are."""

@@ -87,8 +87,8 @@ class Numbers:
         self.units: Dict[Key, str] = {}
         report = recorded.report
         for row in report["totals"]:
-            # The others are those of events before the names.
-            if row["name"]:
+            # Without a name, these are events before the names; and dyntrace's own processes work during a recording.
+            if row["name"] and not row["name"].startswith("dyntrace_"):
                 self.add_total(row)
         for row in report["servers"]:
             self.add_calls("call", "calls", row)
