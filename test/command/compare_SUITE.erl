@@ -157,19 +157,25 @@ page(Config) ->
 not_reports(Config) ->
     Base = report(base, Config),
     {ok, Text} = file:read_file(Base),
-    [begin
-         Bad = path("bad.json", Config),
-         ok = file:write_file(Bad, Contents),
-         {1, Output} = test_command:run(["compare", Base, Bad]),
-         ?assertMatch({_, {match, _}}, {Output, re:run(Output, ["bad.json can't be compared: ", Why, ".*\n  next: "])})
-     end || {Contents, Why} <- [
+    Bad = fun(N, Contents) ->
+                  File = path(lists:concat(["bad", N, ".json"]), Config),
+                  ok = file:write_file(File, Contents),
+                  test_command:start(["compare", Base, File])
+          end,
+    Started = [{Bad(N, Contents), ["bad", integer_to_list(N), ".json can't be compared: ", Why, ".*\n  next: "]}
+               || {N, {Contents, Why}} <- lists:enumerate([
         {"", "it is not JSON"}, {lists:duplicate(100000, $[), "it is not JSON"},
         {binary:part(Text, 0, byte_size(Text) div 2), "it is not JSON"},
-        {"[]", "it has no recording"}, {"{\"recording\": {}}", "it has version None of the format"},
+        {"{\"version\": 1e999}", "it is not JSON"}, {"[]", "it has no recording"},
+        {"{\"recording\": {}}", "it has version None of the format"},
         {string:replace(Text, "\"version\":1", "\"version\":2"), "it has version 2 of the format, .* version 1"},
         {string:replace(Text, "\"totals\":", "\"tables\":"), "an earlier version of dyntrace wrote it"},
         {string:replace(Text, "\"totals\":[", "\"totals\":[7,"), "it is damaged"},
-        {string:replace(Text, "\"untraced_ns\":0", "\"untraced_ns\":3600000000000"), "processes were traced for"}]],
+        {string:replace(Text, "\"untraced_ns\":0", "\"untraced_ns\":3600000000000"), "processes were traced for"}])],
+    [begin
+         {1, Output} = test_command:finish(Command),
+         ?assertMatch({_, {match, _}}, {Output, re:run(Output, Wanted)})
+     end || {Command, Wanted} <- Started],
     {1, None} = test_command:run(["compare", Base, path("none", Config)]),
     ?assertMatch({match, _}, re:run(None, "no such folder: .*none\n  next: ")).
 

@@ -60,7 +60,10 @@ def recorded(path: str) -> Recorded:
 def read_report(path: str, named: str) -> Any:
     """Reads a report."""
     try:
-        return json.loads(read_regular(path, REPORT_MOST), parse_constant=float)
+        report = json.loads(read_regular(path, REPORT_MOST))
+        # Raises ValueError for numbers that JSON does not have, such as NaN.
+        json.dumps(report, allow_nan=False)
+        return report
     except OSError as error:
         raise Failure("no_report", file=clean(named), why=reason(error)) from None
     except (ValueError, RecursionError):

@@ -92,8 +92,8 @@ body {{ font: 14px system-ui, sans-serif; margin: 1.5em; color-scheme: light dar
 table {{ border-collapse: collapse; margin: 1em 0; }}
 th, td {{ padding: .25em .8em; text-align: left; border-bottom: 1px solid #8884; overflow-wrap: anywhere; }}
 .number {{ text-align: right; white-space: nowrap; }}
-.worse td:first-child {{ color: #c33; }}
-.better td:first-child {{ color: #283; }}
+.more td:first-child {{ color: #c33; }}
+.less td:first-child {{ color: #283; }}
 </style>
 <h1>{title}</h1>
 {body}
@@ -108,8 +108,8 @@ def page(before: Recorded, after: Recorded, comparison: Comparison) -> str:
         ("", ["recording", *(of.source for of in both)]),
         ("", ["nodes", *(", ".join(of.nodes) for of in both)]),
         ("", ["traced", *(f"{of.traced_seconds:.1f} s" for of in both)])], 0)
-    rows = html_table(HEADER, [("better" if row.rank()[0] else "worse", cells(row)) for row in comparison.changes], 3)
-    found = html_table(FINDING_HEADER, [("better" if row.change == "gone" else "worse", finding_cells(row))
+    rows = html_table(HEADER, [("less" if row.rank()[0] else "more", cells(row)) for row in comparison.changes], 3)
+    found = html_table(FINDING_HEADER, [("less" if row.change == "gone" else "more", finding_cells(row))
                                         for row in comparison.findings], 9)
     parts = [head, f"<p>{html.escape(summary(comparison))}</p>", rows if comparison.changes else "",
              f"<h2>Findings</h2>\n{found}" if comparison.findings else ""]
