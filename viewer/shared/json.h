@@ -14,6 +14,8 @@ void dt_json_close(GString *to, char bracket);
 
 /* Always writes valid UTF-8, with `<`, `>` and `&` escaped. NULL counts as "". */
 void dt_json_text(GString *to, const char *name, const char *text);
+/* The same for output that is never part of a page: `<`, `>` and `&` stay as they are. */
+void dt_json_raw_text(GString *to, const char *name, const char *text);
 /* Writes DT_NO_VALUE as null. */
 void dt_json_number(GString *to, const char *name, int64_t number);
 void dt_json_boolean(GString *to, const char *name, bool is);

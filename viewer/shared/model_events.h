@@ -207,6 +207,12 @@ struct dt_frame {
                         unknown */
 };
 
+/* Whether its begin and end are measured. */
+static inline bool dt_is_measured(const struct dt_frame *frame) {
+    return !frame->inferred && (frame->left == DT_LEFT_RETURN || frame->left == DT_LEFT_EXCEPTION ||
+                                (frame->left == DT_LEFT_TAIL_CALL && frame->has_return));
+}
+
 enum dt_matched {
     DT_MATCHED_NOT,    /* only the send or only the delivery was recorded */
     DT_MATCHED_SENDER, /* exact: message_delivery names the sender; the oldest of this sender with
