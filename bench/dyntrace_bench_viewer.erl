@@ -7,7 +7,7 @@
 -define(EXCHANGES, 100000).
 
 -define(SINKS, ["sink.utils.counter", "sink.text.pretty", "sink.dyntrace.report", "sink.dyntrace.perfetto",
-                "sink.dyntrace.html"]).
+                "sink.dyntrace.html", "sink.dyntrace.rows"]).
 
 -spec viewer(dyntrace_bench_tracers:consumers()) ->
           {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.

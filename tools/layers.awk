@@ -22,7 +22,7 @@ viewer/model\n\
 viewer/offsets\n\
 viewer/actors\n\
 viewer/summary viewer/stacks\n\
-viewer/report viewer/page viewer/perfetto viewer/flame viewer/sequence viewer/otlp viewer/dump\n\
+viewer/report viewer/page viewer/perfetto viewer/flame viewer/sequence viewer/otlp viewer/rows viewer/dump\n\
 viewer/sinks\n\
 viewer/plugin\n\
 "

@@ -5,7 +5,7 @@
 -include("../support/suite.hrl").
 
 %% The sinks that write a file.
--define(SINKS, [report, perfetto, html, flame, sequence, otlp, model]).
+-define(SINKS, [report, perfetto, html, flame, sequence, otlp, rows, model]).
 
 %% Two nodes, as the VM writes their names.
 -define(A, <<"'a@127.0.0.1'">>).

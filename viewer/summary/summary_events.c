@@ -327,10 +327,7 @@ static void call_end(void *data, struct dt_frame *frame) {
     dt_slices_add(&row->slices, actor, frame->end, 1);
     if (frame->left == DT_LEFT_EXCEPTION)
         row->failed++;
-    bool is_measured =
-        !frame->inferred && (frame->left == DT_LEFT_RETURN || frame->left == DT_LEFT_EXCEPTION ||
-                             (frame->left == DT_LEFT_TAIL_CALL && frame->has_return));
-    if (!is_measured) {
+    if (!dt_is_measured(frame)) {
         row->inferred++;
         return;
     }
