@@ -21,6 +21,7 @@ class Options(unittest.TestCase):
             ("x.folded", {"--what": ["waits"], "--by": ["initial"]}, 'what="waits" by="initial"'),
             ("x.html", {"--messages": ["17"], "--rows": ["5"]}, "messages=17 processes=5"),
             ("x.pftrace", {"--messages": ["no"]}, 'messages="no"'),
+            ("x.parquet", {"--release": ["1.4"], "--contents": ["full"]}, 'release="1.4" contents="full"'),
             ("-", {"--top": ["3"]}, "top=3")]
         for output, given, expected in cases:
             _, sink = sink_of(output)

@@ -5,7 +5,7 @@ from typing import Dict, Optional, Sequence
 from urllib.parse import quote
 
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.common.outputs import OTLP_FILE
+from dyntrace_command.common.outputs import OTLP_FILE, sink_of
 from dyntrace_command.common.terminal import clean, say
 from dyntrace_command.common.trigger_causes import END
 from dyntrace_command.host.children import temporary_folder
@@ -20,6 +20,8 @@ from dyntrace_command.recording.snapshots import Snapshot, snapshot_at
 
 # Seconds around a cause in the page's address.
 BEFORE_S, AFTER_S = 0.5, 0.1
+# Characters of a cause in a row, and of its text: the causes are an argument of babeltrace2.
+CAUSE_MOST, TEXT_MOST = 100, 300
 
 
 def view(options: argparse.Namespace) -> None:
@@ -33,6 +35,8 @@ def view(options: argparse.Namespace) -> None:
         params = {} if options.clock_correction else {"clocks": "recorded"}
         if options.json:
             params["format"] = "json"
+        if sink_of(output)[1].component == "rows":
+            params.update(of_rows(options.folders, causes))
         params.update(saved(options.folders))
         params.update(ended([End(clean(one.node), clean(one.text)) for one in causes if one.cause == END]))
         if options.otlp:
@@ -57,6 +61,13 @@ def send(mirror: Mirror, params: Dict[str, str], url: str) -> None:
     if sent.message:
         say(f"dyntrace: {url} says: {sent.message}")
     print(f"sent {sent.spans} spans to {url}")
+
+
+def of_rows(folders: Sequence[str], causes: Sequence[Snapshot]) -> Dict[str, str]:
+    """Returns the parameters of rows: the name of the recording, and the causes of snapshots."""
+    lines = [(str(int(one.time * 1e9)), clean(one.cause)[:CAUSE_MOST], clean(one.node)[:CAUSE_MOST],
+              clean(one.text)[:TEXT_MOST]) for one in causes]
+    return {"recording": clean(" ".join(folders)), "snapshots": "\n".join(map("\t".join, lines))}
 
 
 def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str],

@@ -12,6 +12,7 @@ class Sink(NamedTuple):
     what: str
 
 
+PARQUET = ".parquet"
 SINKS = {
     ".html": Sink("html", {}, "a page for the browser"),
     ".pftrace": Sink("perfetto", {}, "a trace for ui.perfetto.dev"),
@@ -21,6 +22,8 @@ SINKS = {
     ".speedscope.json": Sink("flame", {"format": "speedscope"}, "the same for speedscope.app"),
     ".otlp.json": Sink("otlp", {}, "spans for OpenTelemetry"),
     ".mmd": Sink("sequence", {}, "a sequence diagram for Mermaid"),
+    ".jsonl": Sink("rows", {}, "flat rows for databases"),
+    PARQUET: Sink("rows", {}, "the same rows, converted by DuckDB"),
 }
 
 # The file of the spans that `dyntrace view --otlp` sends, an example of a collector's URL, and the path for traces.
@@ -75,11 +78,13 @@ PARAMS = [
     Param("--messages", "html", "messages", "N", "maximum number of messages in the timeline", (), 0, 1000000),
     Param("--messages", "perfetto", "messages", "", "show messages as arrows, and mailboxes", YES_NO),
     Param("--waiting", "perfetto", "waiting", "", "show where processes wait", YES_NO),
+    Param("--recording", "rows", "recording", "NAME", "the column `recording` (default: the folders)"),
+    Param("--release", "rows", "release", "VERSION", "the column `release`: what the nodes ran"),
     Param("--text", "perfetto", "text", "", "show texts of messages, arguments and values", YES_NO),
     *(Param("--contents", component, "contents", "", CONTENTS, ("shape", "full"))
       for component in sorted({sink.component for sink in SINKS.values()})),
 ]
-SET_BY_COMMAND = {"path", "format", "report", "clocks", "ended", "stacks"}
+SET_BY_COMMAND = {"path", "format", "report", "clocks", "ended", "stacks", "snapshots"}
 
 
 def sink_of(output: Optional[str]) -> Tuple[str, Sink]:

@@ -6,6 +6,7 @@ files there.
 import contextlib
 import errno
 import itertools
+import mmap
 import os
 import secrets
 import shutil
@@ -225,7 +226,10 @@ def leads_to(folder: Optional[int], name: str, descriptor: int) -> bool:
     return os.path.samestat(there, mine) and mine.st_uid == os.geteuid()
 
 
-def write_file(path: str, text: Union[str, bytes]) -> None:
+Contents = Union[bytes, mmap.mmap]
+
+
+def write_file(path: str, text: Union[str, Contents]) -> None:
     """Writes a file atomically: it is complete or absent, as in viewer/shared/file.c, which explains why. Raises
     Failure if that is impossible."""
     folder, name = os.path.split(path)
@@ -242,7 +246,7 @@ def write_file(path: str, text: Union[str, bytes]) -> None:
         raise Failure("not_writable", folder=path, why=error.strerror) from None
 
 
-def write_special(place: int, name: str, found: os.stat_result, contents: bytes) -> None:
+def write_special(place: int, name: str, found: os.stat_result, contents: Contents) -> None:
     """Writes to a device or a pipe in place, unless it belongs to another user."""
     if found.st_uid not in (0, os.geteuid()):
         raise OSError(errno.EPERM, "it is a device or a pipe of another user")
@@ -252,7 +256,7 @@ def write_special(place: int, name: str, found: os.stat_result, contents: bytes)
         file.write(contents)
 
 
-def replace(place: int, path: str, contents: bytes) -> None:
+def replace(place: int, path: str, contents: Contents) -> None:
     """Writes a temporary file in the open folder, and renames it when it is complete."""
     part, name = f"dyntrace-{secrets.token_hex(8)}.part", os.path.basename(path)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=place)

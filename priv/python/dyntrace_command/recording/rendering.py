@@ -4,23 +4,36 @@ import os
 import re
 import shutil
 import signal
-from typing import Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.common.outputs import arguments_of, sink_of
+from dyntrace_command.common.outputs import PARQUET, arguments_of, sink_of
 from dyntrace_command.common.terminal import last_lines, size
 from dyntrace_command.host.execution import READ, SHOWN, Program, run
 from dyntrace_command.host.files import checked_output
 from dyntrace_command.host.tools import own_data, tool, tool_version
 from dyntrace_command.recording.mirror import Mirror
+from dyntrace_command.recording.parquet import converted
 from dyntrace_command.recording.recording_contents import said
 
 
 def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
     """Converts the recordings to one file in the format of its extension; without a file, or with -, prints the report.
     Returns the plugin's messages to users."""
+    extension, _ = sink_of(output)
+    if output is None or extension != PARQUET:
+        return rendered(mirror, output, params)
+    require_viewer(mirror.typed())
+    with converted(output) as conversion:
+        return rendered(mirror, output, {**params, "path": conversion.rows}, conversion.has_ended)
+
+
+def rendered(mirror: Mirror, output: Optional[str], params: Dict[str, str],
+             give_up: Optional[Callable[[], object]] = None) -> List[str]:
+    """Runs babeltrace2, which writes the output, or the file of the parameter `path`."""
     # At this signal, the plugin leaves no partial file.
-    done = run(Program(view_command(mirror, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ)
+    done = run(Program(view_command(mirror, output, params), ends_at=signal.SIGINT), output=SHOWN, errors=READ,
+               give_up=give_up)
     # The reader of standard output may have ended: `dyntrace view FOLDER | head`.
     if done.status in (0, -signal.SIGPIPE):
         return said(mirror.as_typed(done.errors))
@@ -47,7 +60,7 @@ def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) 
                       why="for recordings of LTTng 2.15")
     _, sink = sink_of(output)
     return [babeltrace2, f"--plugin-path={place}", *mirror.paths(),
-            *arguments_of(sink, {**params, "path": output or "-"})]
+            *arguments_of(sink, {"path": output or "-", **params})]
 
 
 def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:
