@@ -165,7 +165,7 @@ chroot-of-%: deps-matrix
 # That excludes the bench, the builds of build_, contributing_ and native_SUITE, the races of threads_SUITE, the events
 # of the viewer's model, and the attacks on the command.
 # Suites in which other programs read the output, such as JavaScript programs and Prometheus:
-READING_SUITES := flame kubernetes mcp openmetrics otlp page perfetto report sequence
+READING_SUITES := flame kubernetes mcp openmetrics otlp page perfetto report rows sequence
 # NOT_HERE: the suites that a lane of tools/matrix leaves out.
 RELEASE_SUITES = $(filter-out $(NOT_HERE) attacks bench build contributing native threads viewer_model \
                               $(READING_SUITES),$(ALL_SUITES))
@@ -221,9 +221,9 @@ ATTACHING_SUITES := usdt builtins lttng otp_provider follow follow_others source
 check-busy: deps-check all ## run the suites that attach consumers ten times while a core is busy (RUNS=3, SUITES=...)
 	tools/apart tools/busy $(or $(RUNS),10) $(call suites,$(or $(SUITES),$(ATTACHING_SUITES)))
 
-# The files that are generated from the catalogue and from the rules of the findings, each with its generator.
+# The files that are generated from tables, each with its generator.
 GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/tapset \
-             docs/findings.md:tools/findings_md \
+             docs/findings.md:tools/findings_md docs/rows.md:tools/rows_md \
              priv/python/dyntrace_command/common/event_groups.py:tools/event_groups
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
@@ -263,7 +263,7 @@ check-docs: all
 	  $${g#*:} $(LIB) | diff -u $${g%:*} - || { echo "$${g%:*} is stale: run 'make docs'"; exit 1; }; \
 	done
 
-docs: all ## generate the files that repeat the catalogue or the rules of the findings
+docs: all ## generate the files that repeat tables
 	for g in $(GENERATED); do $${g#*:} $(LIB) > $${g%:*}.new && mv $${g%:*}.new $${g%:*} || exit 1; done
 
 # The host command with everything it needs on the host, which does not include Erlang. PREFIX must not be this folder.
