@@ -7,8 +7,8 @@
 %% If the suites run with sanitizers, babeltrace2 preloads the sanitizers' runtime.
 -module(test_viewer).
 
--export([missing/0, plugin/0, plugins/0, make/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3, json/3, jsons/3,
-         decode/1, decode_all/1, encode/1]).
+-export([missing/0, plugin/0, plugins/0, make/2, make_all/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3,
+         json/3, jsons/3, decode/1, decode_all/1, encode/1]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -37,6 +37,7 @@ make(Events, Config) ->
     hd(make_all([Events], Config)).
 
 %% One run of Python makes them all.
+-spec make_all([[event()]], ct_suite:ct_config()) -> [file:filename()].
 make_all(Traces, Config) ->
     {priv_dir, Dir} = lists:keyfind(priv_dir, 1, Config),
     Folders = [filename:join(Dir, "trace-" ++ integer_to_list(erlang:unique_integer([positive]))) || _ <- Traces],

@@ -65,7 +65,7 @@ def send(mirror: Mirror, params: Dict[str, str], url: str) -> None:
 
 def of_rows(folders: Sequence[str], causes: Sequence[Snapshot]) -> Dict[str, str]:
     """Returns the parameters of rows: the name of the recording, and the causes of snapshots."""
-    lines = [(str(int(one.time * 1e9)), clean(one.cause)[:CAUSE_MOST], clean(one.node)[:CAUSE_MOST],
+    lines = [(f"{round(one.time * 1e6)}000", clean(one.cause)[:CAUSE_MOST], clean(one.node)[:CAUSE_MOST],
               clean(one.text)[:TEXT_MOST]) for one in causes]
     return {"recording": clean(" ".join(folders)), "snapshots": "\n".join(map("\t".join, lines))}
 
