@@ -2,8 +2,12 @@
 
 #include "shared/json.h"
 
-/* Bytes of rows that are held until all nodes have a name. */
-enum { HELD_MOST = 64 << 20 };
+enum {
+    /* Bytes of rows that are held until all nodes have a name. */
+    HELD_MOST = 64 << 20,
+    /* Bytes of rows that are written at once. */
+    WRITTEN = 1 << 16,
+};
 
 static const struct {
     const char *text;
@@ -14,19 +18,19 @@ static const struct {
 #undef COLUMN
 };
 
-static const char *const kind_names[] = {
-#define KIND(name) #name,
+static const char *const kinds[] = {
+#define KIND(name) ",\"kind\":\"" #name "\"",
     DT_EACH_ROW_KIND(KIND)
 #undef KIND
 };
 
-/* The begin of the rows of a node: the recording, the release and the node. */
+/* The begin of the rows of a node: a brace, and the columns of the recording and the node. */
 struct of_node {
     GString *begin;
     bool is_named;
 };
 
-/* A held row. */
+/* A held row, without its begin. */
 struct held {
     const struct of_node *of;
     size_t length;
@@ -35,16 +39,20 @@ struct held {
 struct dt_row_lines {
     struct dt_file *file;
     const char *recording, *release;
-    GPtrArray *nodes;      /* struct of_node */
-    struct of_node *other; /* of rows without a node, or after the end of the model */
-    const struct of_node *of;
-    GString *line; /* the current row without its begin */
-    bool holds, is_full; /* is_full: the limit was reached, so it holds no more */
-    GString *held_text;
-    GArray *held;
+    GPtrArray *nodes;         /* struct of_node */
+    struct of_node *other;    /* of rows without a node, or after the end of the model */
+    GString *text;            /* rows that are not written yet; the current one is at its end */
+    const struct of_node *of; /* of the current row */
+    size_t at;                /* where the current row begins */
+    GArray *held;             /* struct held: the rows in `text`, if it holds them */
+    bool holds, is_full;      /* is_full: the limit was reached, so it holds no more */
 };
 
 /* -- Columns ---------------------------------------------------------------------------- */
+
+static void append(GString *to, const GString *text) {
+    g_string_append_len(to, text->str, (gssize)text->len);
+}
 
 static void put_key(GString *to, enum dt_column column) {
     g_string_append_len(to, keys[column].text, keys[column].length);
@@ -65,16 +73,16 @@ void dt_column_number(GString *to, enum dt_column column, int64_t number) {
 }
 
 void dt_row_text(struct dt_row_lines *rows, enum dt_column column, const char *text) {
-    dt_column_text(rows->line, column, text);
+    dt_column_text(rows->text, column, text);
 }
 
 void dt_row_number(struct dt_row_lines *rows, enum dt_column column, int64_t number) {
-    dt_column_number(rows->line, column, number);
+    dt_column_number(rows->text, column, number);
 }
 
 void dt_row_flag(struct dt_row_lines *rows, enum dt_column column, bool is) {
-    put_key(rows->line, column);
-    dt_json_boolean(rows->line, NULL, is);
+    put_key(rows->text, column);
+    dt_json_boolean(rows->text, NULL, is);
 }
 
 void dt_row_duration(struct dt_row_lines *rows, enum dt_column column, int64_t begin, int64_t end) {
@@ -83,7 +91,7 @@ void dt_row_duration(struct dt_row_lines *rows, enum dt_column column, int64_t b
 }
 
 void dt_row_columns(struct dt_row_lines *rows, const GString *columns) {
-    g_string_append_len(rows->line, columns->str, (gssize)columns->len);
+    append(rows->text, columns);
 }
 
 /* -- Nodes ------------------------------------------------------------------------------ */
@@ -104,42 +112,36 @@ static struct of_node *new_of_node(void) {
 
 static void set_begin(const struct dt_row_lines *rows, struct of_node *of, const char *node,
                       const char *otp) {
-    const struct {
-        enum dt_column column;
-        const char *text;
-    } columns[] = {{DT_COLUMN_recording, rows->recording},
-                   {DT_COLUMN_release, rows->release},
-                   {DT_COLUMN_node, node},
-                   {DT_COLUMN_otp, otp}};
-
-    g_string_truncate(of->begin, 0);
-    for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
-        dt_column_text(of->begin, columns[i].column, columns[i].text);
+    g_string_assign(of->begin, "{");
+    dt_json_raw_text(of->begin, "recording", rows->recording);
+    dt_column_text(of->begin, DT_COLUMN_release, rows->release);
+    dt_column_text(of->begin, DT_COLUMN_node, node);
+    dt_column_text(of->begin, DT_COLUMN_otp, otp);
 }
 
-/* `begin` starts with a comma, or is empty; so does the row, which is never empty. */
-static void write_row(const struct dt_row_lines *rows, const struct of_node *of, const char *text,
-                      size_t length) {
-    dt_file_write(rows->file, "{", 1);
-    if (of->begin->len) {
-        dt_file_write(rows->file, of->begin->str + 1, of->begin->len - 1);
-        dt_file_write(rows->file, text, length);
-    } else {
-        dt_file_write(rows->file, text + 1, length - 1);
-    }
+static void write_text(struct dt_row_lines *rows) {
+    dt_file_write(rows->file, rows->text->str, rows->text->len);
+    g_string_truncate(rows->text, 0);
 }
 
 static void release_held(struct dt_row_lines *rows) {
-    const char *at = rows->held_text->str;
+    GString *held_text = rows->text;
+    const char *at = held_text->str;
 
+    rows->holds = false;
+    if (!rows->held->len)
+        return;
+    rows->text = g_string_new(NULL);
     for (unsigned i = 0; i < rows->held->len; i++) {
         const struct held *held = &g_array_index(rows->held, struct held, i);
 
-        write_row(rows, held->of, at, held->length);
+        append(rows->text, held->of->begin);
+        g_string_append_len(rows->text, at, (gssize)held->length);
         at += held->length;
+        if (rows->text->len >= WRITTEN)
+            write_text(rows);
     }
-    g_string_free(rows->held_text, true);
-    rows->held_text = g_string_new(NULL);
+    g_string_free(held_text, true);
     g_array_set_size(rows->held, 0);
 }
 
@@ -160,9 +162,12 @@ void dt_row_lines_node(struct dt_row_lines *rows, struct dt_node *node) {
     }
     of->is_named = *node->otp;
     set_begin(rows, of, node->name, node->otp);
-    rows->holds = !rows->is_full && !are_all_named(rows);
-    if (!rows->holds)
+    if (rows->is_full || are_all_named(rows)) {
         release_held(rows);
+    } else if (!rows->holds) {
+        write_text(rows);
+        rows->holds = true;
+    }
 }
 
 /* -- Rows ------------------------------------------------------------------------------- */
@@ -170,8 +175,10 @@ void dt_row_lines_node(struct dt_row_lines *rows, struct dt_node *node) {
 static void begin(struct dt_row_lines *rows, const struct of_node *of, enum dt_row_kind kind,
                   int64_t time) {
     rows->of = of;
-    g_string_truncate(rows->line, 0);
-    dt_row_text(rows, DT_COLUMN_kind, kind_names[kind]);
+    rows->at = rows->text->len;
+    if (!rows->holds)
+        append(rows->text, of->begin);
+    g_string_append(rows->text, kinds[kind]);
     dt_row_number(rows, DT_COLUMN_time_ns, time);
 }
 
@@ -183,25 +190,26 @@ void dt_row_begin(struct dt_row_lines *rows, const struct dt_node *node, enum dt
 void dt_row_begin_late(struct dt_row_lines *rows, const char *node, const char *otp,
                        enum dt_row_kind kind, int64_t time) {
     release_held(rows);
-    rows->holds = false;
     set_begin(rows, rows->other, node, otp);
     begin(rows, rows->other, kind, time);
 }
 
-void dt_row_end(struct dt_row_lines *rows) {
-    g_string_append(rows->line, "}\n");
-    if (!rows->holds) {
-        write_row(rows, rows->of, rows->line->str, rows->line->len);
-        return;
-    }
-    struct held held = {rows->of, rows->line->len};
+static void hold(struct dt_row_lines *rows) {
+    struct held held = {rows->of, rows->text->len - rows->at};
+
     g_array_append_val(rows->held, held);
-    g_string_append_len(rows->held_text, rows->line->str, (gssize)rows->line->len);
-    if (rows->held_text->len < HELD_MOST)
+    if (rows->text->len < HELD_MOST)
         return;
-    release_held(rows);
-    rows->holds = false;
     rows->is_full = true;
+    release_held(rows);
+}
+
+void dt_row_end(struct dt_row_lines *rows) {
+    g_string_append_len(rows->text, "}\n", 2);
+    if (rows->holds)
+        hold(rows);
+    else if (rows->text->len >= WRITTEN)
+        write_text(rows);
 }
 
 /* -- Begin and end ---------------------------------------------------------------------- */
@@ -220,14 +228,14 @@ struct dt_row_lines *dt_row_lines_open(const char *path, const char *recording, 
     rows->nodes = g_ptr_array_new_with_free_func(free_of_node);
     rows->other = new_of_node();
     set_begin(rows, rows->other, "", "");
-    rows->line = g_string_new(NULL);
-    rows->held_text = g_string_new(NULL);
+    rows->text = g_string_new(NULL);
     rows->held = g_array_new(false, false, sizeof(struct held));
     return rows;
 }
 
 bool dt_row_lines_close(struct dt_row_lines *rows, GError **error) {
     release_held(rows);
+    write_text(rows);
     return dt_file_close(g_steal_pointer(&rows->file), error);
 }
 
@@ -237,8 +245,7 @@ void dt_row_lines_free(struct dt_row_lines *rows) {
     dt_file_discard(rows->file);
     g_ptr_array_free(rows->nodes, true);
     free_of_node(rows->other);
-    g_string_free(rows->line, true);
-    g_string_free(rows->held_text, true);
+    g_string_free(rows->text, true);
     g_array_free(rows->held, true);
     g_free(rows);
 }
