@@ -264,21 +264,23 @@ late_name(Config) ->
 %% -- A fleet ---------------------------------------------------------------------------------------------
 
 %% Ten nodes, one recording of each for each of five releases. Processes of every third node crash from the third
-%% release on. The query of docs/fleet.md finds out.
+%% release on, for which the recorder wrote a snapshot. The queries of docs/fleet.md find out.
 fleet(Config) ->
     Recordings = [{Release, Host, Release >= 3 andalso Host rem 3 =:= 0}
                   || Release <- lists:seq(1, ?RECORDINGS div 10), Host <- lists:seq(0, 9)],
     Folders = test_viewer:make_all([of_fleet(Recording) || Recording <- Recordings], Config),
     All = filename:join(?config(priv_dir, Config), "fleet.jsonl"),
-    Parts = [rows(Folder, [{recording, Folder}, {release, "1." ++ integer_to_list(Release)}], Config)
-             || {Folder, {Release, _, _}} <- lists:zip(Folders, Recordings)],
+    Parts = [rows(Folder, [{recording, Folder}, {release, release(Release)} |
+                           [{snapshots, lists:concat([Release * 1000000 + 2000, "\tcrash\t", host(Host), "\tit"])}
+                            || Crashes]], Config)
+             || {Folder, {Release, Host, Crashes}} <- lists:zip(Folders, Recordings)],
     {0, <<>>} = test_shell:run("cat ~ts > '~ts'", [[["'", Part, "' "] || Part <- Parts], All]),
-    Crashed = [{Release, host(Host)} || {Release, Host, true} <- Recordings],
+    Crashed = [{Release, list_to_binary(host(Host))} || {Release, Host, true} <- Recordings],
     {Since, _} = hd(Crashed),
-    ?assertEqual([[[<<"crashes">>, length(Crashed),
-                    lists:usort([list_to_binary(Host) || {_, Host} <- Crashed]),
-                    iolist_to_binary(["1.", integer_to_list(Since)])]]],
-                 queries([documented("fleet.md", "SELECT rule.*?;")], [{rows, All} | Config])).
+    Known = [length(Crashed), lists:usort([Host || {_, Host} <- Crashed]), list_to_binary(release(Since))],
+    ?assertEqual([[[<<"crashes">> | Known]], [[<<"crash">> | Known]]],
+                 queries([documented("fleet.md", "SELECT rule.*?;"), documented("fleet.md", "SELECT cause.*?;")],
+                         [{rows, All} | Config])).
 
 of_fleet({Release, Host, Crashes}) ->
     At = Release * 1000000,
@@ -286,6 +288,7 @@ of_fleet({Release, Host, Crashes}) ->
         [event(At + 1000, process_spawn, #{pid => ?B, parent => ?A, entry => "shop:till/1"}) |
          [event(At + 2000, process_exit, #{pid => ?B, reason => "{badmatch,[]}"}) || Crashes]].
 
+release(Release) -> lists:concat(["1.", Release]).
 host(Host) -> lists:concat(["shop@web", Host]).
 
 identity(At, Node) ->

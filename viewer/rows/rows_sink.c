@@ -406,6 +406,8 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct sink *s = data;
     g_auto(GStrv) snapshots = g_strsplit(s->snapshots, "\n", 0);
 
+    if (s->summary->period.begin == DT_NO_VALUE)
+        dt_nothing(DT_NOTHING_RECORDED);
     dt_summary_end(s->summary, model);
     dt_summary_find(s->summary);
     for (unsigned i = 0; i < s->summary->findings->len; i++)

@@ -1,5 +1,6 @@
 """Converts rows to Parquet, by DuckDB, while babeltrace2 writes them into a pipe."""
 import contextlib
+import json
 import mmap
 import os
 import shutil
@@ -19,11 +20,19 @@ TYPES = {"text": "VARCHAR", "integer": "BIGINT", "boolean": "BOOLEAN"}
 MODULE = [sys.executable, "-I", "-c"]
 # Seconds that DuckDB may take to write what it has read.
 WRITTEN_S = 3600
+# Bytes of a row.
+LINE_MOST = 1 << 20
 
 
-def duckdb_columns() -> str:
-    """Returns the columns of the rows with their types, as DuckDB's `read_json` takes them."""
-    return "{" + ", ".join(f"{name}: '{TYPES[kind]}'" for name, kind, *_ in rows("row_columns")) + "}"
+def conversion_sql(source: str, result: str, temporary: str) -> str:
+    """Returns the statements that convert a file of rows. DuckDB would keep all that it reads from a pipe as JSON, but
+    not as CSV: lines of one column, because no row contains the delimiter. More threads would only need more memory."""
+    columns = json.dumps({name: TYPES[kind] for name, kind, *_ in rows("row_columns")})
+    return (f"SET temp_directory = {quoted(temporary)}; SET threads = 1; SET preserve_insertion_order = false; "
+            f"COPY (SELECT unnest(from_json(line, {quoted(columns)})) FROM read_csv({quoted(source)}, "
+            f"columns = {{line: 'VARCHAR'}}, header = false, auto_detect = false, delim = '\x01', quote = '', "
+            f"escape = '', max_line_size = {LINE_MOST})) "
+            f"TO {quoted(result)} (FORMAT parquet, COMPRESSION zstd);")
 
 
 def quoted(text: str) -> str:
@@ -48,10 +57,7 @@ class Conversion:
     def __init__(self, place: str) -> None:
         self.rows, self.result, self.messages = (os.path.join(place, name) for name in ("rows", "result", "messages"))
         os.mkfifo(self.rows, 0o600)
-        statements = (f"SET temp_directory = {quoted(place)}; SET preserve_insertion_order = false; COPY (SELECT * "
-                      f"FROM read_json({quoted(self.rows)}, format = 'newline_delimited', columns = {duckdb_columns()})) "
-                      f"TO {quoted(self.result)} (FORMAT parquet, COMPRESSION zstd);")
-        command = duckdb(statements)
+        command = duckdb(conversion_sql(self.rows, self.result, place))
         self.writer = os.open(self.rows, os.O_RDWR)
         with closing(os.open(self.messages, os.O_WRONLY | os.O_CREAT, 0o600)) as messages:
             self.program = Started(Program(command), -1, messages)
