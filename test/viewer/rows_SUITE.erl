@@ -238,7 +238,8 @@ values(Config) ->
     Rows = rows(test_viewer:make(known(), Config), [], Config),
     Read = fun(Columns, Where) -> ["select ", Columns, " from rows where ", Where, " order by time_ns, depth"] end,
     [Calls, Collections, Runs, ServerCalls, Spans, Messages] =
-        queries([Read("function, time_ns, duration_ns, own_ns, depth, outcome, class", "kind = 'call' and time_ns > 1000"),
+        queries([Read("function, time_ns, duration_ns, own_ns, depth, outcome, class",
+                      "kind = 'call' and time_ns > 1000"),
                  Read("duration_ns, major, reclaimed_bytes, heap_bytes, old_heap_bytes", "state = 'collecting'"),
                  Read("process, duration_ns", "state = 'running'"),
                  Read("process, peer, duration_ns, queued_ns, served_ns, outcome, text", "kind = 'server_call'"),
@@ -264,7 +265,7 @@ late_name(Config) ->
 %% -- A fleet ---------------------------------------------------------------------------------------------
 
 %% Ten nodes, one recording of each for each of five releases. Processes of every third node crash from the third
-%% release on, for which the recorder wrote a snapshot. The queries of docs/fleet.md find out.
+%% release on, for which the recorder wrote a snapshot. The queries of docs/fleet.md determine this.
 fleet(Config) ->
     Recordings = [{Release, Host, Release >= 3 andalso Host rem 3 =:= 0}
                   || Release <- lists:seq(1, ?RECORDINGS div 10), Host <- lists:seq(0, 9)],

@@ -2,8 +2,8 @@
 //
 //     duckdb.mjs FOLDER-OF-PACKAGES [OPTION...] -c STATEMENTS...
 //
-// Prints a JSON array with the result of each -c: the rows of its last statement, each an array of values. Integers that
-// a number of JavaScript can't hold are texts.
+// Prints a JSON array with the result of each -c: the rows of its last statement, each an array of values. Integers
+// that a number of JavaScript can't hold are texts.
 import { createRequire } from "module";
 import { join } from "path";
 

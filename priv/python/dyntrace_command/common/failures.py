@@ -127,8 +127,8 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "babeltrace2": (FAILED, "babeltrace2 failed: {output}",
                     "check that the recording is complete: `babeltrace2 {folder}` prints its events"),
     "no_duckdb": (MISSING, "DuckDB, which converts the rows to Parquet, is not installed",
-                  "install the program `duckdb` or the Python module `duckdb`; or name a file that ends in .jsonl, which "
-                  "DuckDB can read"),
+                  "install the program `duckdb` or the Python module `duckdb`; or name a file that ends in .jsonl, "
+                  "which DuckDB can read"),
     "duckdb": (FAILED, "DuckDB failed: {output}", "name a file that ends in .jsonl, and read it with DuckDB: "
                "docs/fleet.md"),
     "no_folder": (FAILED, "no such folder: {folder}", "name the folder that `dyntrace record` printed"),
