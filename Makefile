@@ -32,7 +32,8 @@ BENCH_NEEDS := $(DEMO_NEEDS) bpftrace bt2 runtime_tools python3
 VM_NEEDS := $(BUILD_NEEDS) rebar3 common_test debootstrap qemu-system-x86_64
 MATRIX_NEEDS := erl debootstrap
 # The third-party services that test/systems observes.
-SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl pika yaws tsung mnesia
+SYSTEMS_NEEDS = $(CHECK_NEEDS) /usr/sbin/rabbitmq-server /usr/sbin/ejabberdctl /usr/sbin/clickhouse-server \
+                pika yaws tsung mnesia
 ARM64_NEEDS := debootstrap qemu-aarch64-static
 # On other releases, everything is compiled with gcc only. The JavaScript programs that read rendered recordings behave
 # the same on every release.

@@ -8,7 +8,6 @@
 -define(B, "<0.91.0>").
 -define(REQUEST, "{'$gen_call',{<0.90.0>,[alias|#Ref<0.1.2.3>]},{get,17}}").
 -define(REPLY, "{[alias|#Ref<0.1.2.3>],ok}").
--define(RECORDINGS, 50).
 %% A text as a query returns it.
 -define(b(Text), (list_to_binary(Text))).
 
@@ -43,7 +42,7 @@ init_per_group(story, Config) ->
     Folder = filename:join(?config(priv_dir, Config), "story"),
     Story = test_recording:make(Folder, #{env => [{functions, test_shop:functions()}]},
                                 fun([Node]) -> test_node:call(Node, fun test_shop:run/0) end),
-    [{trace, Folder}, {story, Story}, {rows, rows(Folder, [], Config)} | Config].
+    [{trace, Folder}, {story, Story}, {rows, test_fleet:rows(Folder, [], Config)} | Config].
 
 end_per_group(_, _) -> ok.
 
@@ -170,7 +169,8 @@ without_duckdb(Config) ->
 
 %% Each kind of row has the columns of the table, and only those.
 columns(Config) ->
-    Rows = rows(test_viewer:make(everything(), Config), [{recording, "everything"}, {release, "1.4"}], Config),
+    Params = [{recording, "everything"}, {release, "1.4"}],
+    Rows = test_fleet:rows(test_viewer:make(everything(), Config), Params, Config),
     [Found] = queries([["select distinct json->>'$.kind', unnest(json_keys(json)) from read_ndjson_objects('", Rows,
                         "')"]], Config),
     Kinds = lists:usort([Kind || [Kind, _] <- Found]),
@@ -235,7 +235,7 @@ known() ->
 
 %% Durations and sizes are those of the events.
 values(Config) ->
-    Rows = rows(test_viewer:make(known(), Config), [], Config),
+    Rows = test_fleet:rows(test_viewer:make(known(), Config), [], Config),
     Read = fun(Columns, Where) -> ["select ", Columns, " from rows where ", Where, " order by time_ns, depth"] end,
     [Calls, Collections, Runs, ServerCalls, Spans, Messages] =
         queries([Read("function, time_ns, duration_ns, own_ns, depth, outcome, class",
@@ -258,42 +258,21 @@ values(Config) ->
 
 %% Rows before the identity of the node have its name, too.
 late_name(Config) ->
-    Trace = test_viewer:make([in(1000, ?A, "a:b/1"), out(2000, ?A, "a:b/1") | identity(3000, "shop@one")], Config),
+    Identity = #{node => "shop@one", prefix => "0", otp => "27", os_pid => 17},
+    Trace = test_viewer:make([in(1000, ?A, "a:b/1"), out(2000, ?A, "a:b/1"), event(3000, node_identity, Identity)],
+                             Config),
+    Rows = test_fleet:rows(Trace, [], Config),
     ?assertEqual([[[<<"shop@one">>, <<"27">>]]],
-                 queries(["select distinct node, otp from rows"], [{rows, rows(Trace, [], Config)} | Config])).
+                 queries(["select distinct node, otp from rows"], [{rows, Rows} | Config])).
 
 %% -- A fleet ---------------------------------------------------------------------------------------------
 
-%% Ten nodes, one recording of each for each of five releases. Processes of every third node crash from the third
-%% release on, for which the recorder wrote a snapshot. The queries of docs/fleet.md determine this.
+%% The queries of docs/fleet.md find what test_fleet knows.
 fleet(Config) ->
-    Recordings = [{Release, Host, Release >= 3 andalso Host rem 3 =:= 0}
-                  || Release <- lists:seq(1, ?RECORDINGS div 10), Host <- lists:seq(0, 9)],
-    Folders = test_viewer:make_all([of_fleet(Recording) || Recording <- Recordings], Config),
-    All = filename:join(?config(priv_dir, Config), "fleet.jsonl"),
-    Parts = [rows(Folder, [{recording, Folder}, {release, release(Release)} |
-                           [{snapshots, lists:concat([Release * 1000000 + 2000, "\tcrash\t", host(Host), "\tit"])}
-                            || Crashes]], Config)
-             || {Folder, {Release, Host, Crashes}} <- lists:zip(Folders, Recordings)],
-    {0, <<>>} = test_shell:run("cat ~ts > '~ts'", [[["'", Part, "' "] || Part <- Parts], All]),
-    Crashed = [{Release, list_to_binary(host(Host))} || {Release, Host, true} <- Recordings],
-    {Since, _} = hd(Crashed),
-    Known = [length(Crashed), lists:usort([Host || {_, Host} <- Crashed]), list_to_binary(release(Since))],
+    {Rows, Known} = test_fleet:make(Config),
     ?assertEqual([[[<<"crashes">> | Known]], [[<<"crash">> | Known]]],
-                 queries([documented("fleet.md", "SELECT rule.*?;"), documented("fleet.md", "SELECT cause.*?;")],
-                         [{rows, All} | Config])).
-
-of_fleet({Release, Host, Crashes}) ->
-    At = Release * 1000000,
-    identity(At, host(Host)) ++
-        [event(At + 1000, process_spawn, #{pid => ?B, parent => ?A, entry => "shop:till/1"}) |
-         [event(At + 2000, process_exit, #{pid => ?B, reason => "{badmatch,[]}"}) || Crashes]].
-
-release(Release) -> lists:concat(["1.", Release]).
-host(Host) -> lists:concat(["shop@web", Host]).
-
-identity(At, Node) ->
-    [event(At, node_identity, #{node => Node, prefix => "0", otp => "27", os_pid => 17})].
+                 queries([test_fleet:documented("fleet.md", Regex) || Regex <- ["SELECT rule.*?;", "SELECT cause.*?;"]],
+                         [{rows, Rows} | Config])).
 
 %% -- Helpers ---------------------------------------------------------------------------------------------
 
@@ -306,27 +285,14 @@ delivery(Ns, From, To, Text) -> event(Ns, message_delivery, #{from => From, to =
 token(Ns, Probe, Serial) ->
     event(Ns, Probe, #{label => "17", from => ?A, to => ?B, previous => Serial - 1, current => Serial, message => "m"}).
 
-%% The file with the rows of a recording.
-rows(Trace, Params, Config) ->
-    File = filename:join(?config(priv_dir, Config),
-                         io_lib:format("rows-~b.jsonl", [erlang:unique_integer([positive])])),
-    {0, _} = test_viewer:view(rows, [{path, File} | Params], [Trace]),
-    unicode:characters_to_list(File).
-
 %% The rows that each query returns, from the view `rows' of docs/rows.md.
 queries(Queries, Config) ->
     View = case proplists:get_value(rows, Config) of
                undefined -> [];
-               File -> [string:replace(documented("rows.md", "CREATE VIEW rows.*?;"), "rows/*.jsonl", File)]
+               File -> [string:replace(test_fleet:documented("rows.md", "CREATE VIEW rows.*?;"), "rows/*.jsonl", File)]
            end,
     Output = filename:join(?config(priv_dir, Config), "queried.json"),
     {0, _} = test_shell:run("'~ts'~ts > '~ts'", [?config(duckdb, Config),
                                                  [[" -c ", test_command:quoted(Query)] || Query <- View ++ Queries],
                                                  Output]),
     lists:nthtail(length(View), test_viewer:decode(Output)).
-
-%% The part of a document that the regex matches.
-documented(Doc, Regex) ->
-    {ok, Text} = file:read_file(filename:join([test_shell:project(), "docs", Doc])),
-    {match, [Found]} = re:run(Text, Regex, [dotall, {capture, first, list}]),
-    Found.

@@ -602,7 +602,7 @@ contents(Config) ->
                 || Text <- [<<"RSAPrivateKey">>, <<"48,130">>, <<"13407807929942597">>]],
          ?assertEqual({Sink, Params, Expected}, {Sink, Params, Has})
      end || {Sink, Of} <- [{report, []}, {report, [{format, "json"}]}, {perfetto, []}, {html, []}, {sequence, []},
-                           {model, []}],
+                           {model, []}, {rows, []}],
             {Params, Expected} <- [{Of, [true, false, false]}, {[{contents, "full"} | Of], [true, true, true]}]].
 
 %% Each example is a line of the log.
