@@ -6,18 +6,23 @@
 #include "text/hash.h"
 
 /*
- * A table of words, each of which is a call: the highest bits identify the process and the
- * function, the others are the time at which the call began. So each access is one atomic operation
- * and never waits. The identification is a part of a hash value: that another call has the same one
- * in the same set happens once in about 16 million lookups of calls that are missing.
+ * A table of calls. The first word of an entry has a part of the hash value of the process and the
+ * function, and the time at which the call began. So a call begins, and is taken, by one atomic
+ * operation, and never waits. The second word is the whole hash value. It is written afterwards, so
+ * it may be that of another call for a moment: then the call is left out.
  */
-enum { SETS_LOG2 = 12, SETS = 1 << SETS_LOG2, WAYS = 4, TIME_BITS = 40 };
+enum { SETS_LOG2 = 12, SETS = 1 << SETS_LOG2, WAYS = 4, TIME_BITS = 40, HASH_BITS = 64 };
 
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 #define US_PER_S UINT64_C(1000000)
 #define NS_PER_US 1000
 
-static _Atomic uint64_t calls[SETS][WAYS]; /* 0: free */
+static struct call {
+    _Atomic uint64_t begin; /* 0: free */
+    _Atomic uint64_t hash;
+} calls[SETS][WAYS];
+
+atomic_bool dt_call_times_used;
 
 /* Microseconds. They start again at 0 every 12 days. */
 static uint64_t now(void) {
@@ -27,31 +32,38 @@ static uint64_t now(void) {
     return ((uint64_t)time.tv_sec * US_PER_S + (uint64_t)time.tv_nsec / NS_PER_US) & TIME_MASK;
 }
 
-static uint64_t since(uint64_t call, uint64_t time) {
-    return (time - call) & TIME_MASK;
+static uint64_t since(uint64_t begin, uint64_t time) {
+    return (time - begin) & TIME_MASK;
 }
 
-/* The set and the highest bits of the call's word, which are not 0. */
-static _Atomic uint64_t *set_of(ERL_NIF_TERM process, const struct dt_location *f, uint64_t *id) {
+static uint64_t hash_of(ERL_NIF_TERM process, const struct dt_location *f) {
     uint64_t hash = f->module * DT_HASH_FACTOR + f->function;
 
     hash = (hash ^ hash >> 32) * DT_HASH_FACTOR + f->arity;
     hash = (hash ^ hash >> 32) * DT_HASH_FACTOR + process;
-    hash = (hash ^ hash >> 32) * DT_HASH_FACTOR;
-    *id = (hash | UINT64_C(1) << TIME_BITS) & ~TIME_MASK;
-    return calls[hash & (SETS - 1)];
+    return (hash ^ hash >> 32) * DT_HASH_FACTOR;
 }
 
-/* The call with that identification, else a free place, else the oldest call. */
-static _Atomic uint64_t *place(_Atomic uint64_t *set, uint64_t id, uint64_t time) {
-    _Atomic uint64_t *best = set;
+/* By the highest bits: the others differ little between processes. */
+static struct call *set_of(uint64_t hash) {
+    return calls[hash >> (HASH_BITS - SETS_LOG2)];
+}
+
+/* The next bits, which are not 0, in place of those of the time. */
+static uint64_t id_of(uint64_t hash) {
+    return (hash << SETS_LOG2 | UINT64_C(1) << TIME_BITS) & ~TIME_MASK;
+}
+
+/* The entry with that identification, else a free one, else that of the oldest call. */
+static struct call *entry(struct call *set, uint64_t id, uint64_t time) {
+    struct call *best = set;
     uint64_t age = 0;
 
-    for (_Atomic uint64_t *at = set; at < set + WAYS; at++) {
-        uint64_t call = atomic_load_explicit(at, memory_order_relaxed);
-        uint64_t its_age = call ? since(call, time) : TIME_MASK;
+    for (struct call *at = set; at < set + WAYS; at++) {
+        uint64_t begin = atomic_load_explicit(&at->begin, memory_order_relaxed);
+        uint64_t its_age = begin ? since(begin, time) : TIME_MASK;
 
-        if (call && (call & ~TIME_MASK) == id)
+        if (begin && (begin & ~TIME_MASK) == id)
             return at;
         if (its_age > age) {
             age = its_age;
@@ -62,25 +74,35 @@ static _Atomic uint64_t *place(_Atomic uint64_t *set, uint64_t id, uint64_t time
 }
 
 void dt_call_times_begin(ERL_NIF_TERM process, const struct dt_location *f) {
-    uint64_t id, time = now();
-    _Atomic uint64_t *set = set_of(process, f, &id);
+    uint64_t hash = hash_of(process, f), id = id_of(hash), time = now();
+    struct call *call = entry(set_of(hash), id, time);
 
-    atomic_store_explicit(place(set, id, time), id | time, memory_order_relaxed);
+    if (!atomic_load_explicit(&dt_call_times_used, memory_order_relaxed))
+        atomic_store_explicit(&dt_call_times_used, true, memory_order_relaxed);
+    atomic_store_explicit(&call->begin, id | time, memory_order_relaxed);
+    atomic_store_explicit(&call->hash, hash, memory_order_relaxed);
 }
 
 bool dt_call_times_end(ERL_NIF_TERM process, const struct dt_location *f, uint64_t *duration_ns) {
-    uint64_t id;
-    _Atomic uint64_t *set = set_of(process, f, &id);
+    uint64_t hash = hash_of(process, f), id = id_of(hash);
+    struct call *set = set_of(hash);
 
-    for (_Atomic uint64_t *at = set; at < set + WAYS; at++) {
-        uint64_t call = atomic_load_explicit(at, memory_order_relaxed);
+    for (struct call *at = set; at < set + WAYS; at++) {
+        uint64_t begin = atomic_load_explicit(&at->begin, memory_order_relaxed);
 
-        if (!call || (call & ~TIME_MASK) != id ||
-            !atomic_compare_exchange_strong_explicit(at, &call, 0, memory_order_relaxed,
+        if (!begin || (begin & ~TIME_MASK) != id ||
+            atomic_load_explicit(&at->hash, memory_order_relaxed) != hash ||
+            !atomic_compare_exchange_strong_explicit(&at->begin, &begin, 0, memory_order_relaxed,
                                                      memory_order_relaxed))
             continue;
-        *duration_ns = since(call, now()) * NS_PER_US;
+        *duration_ns = since(begin, now()) * NS_PER_US;
         return true;
     }
     return false;
+}
+
+void dt_call_times_forget(ERL_NIF_TERM process, const struct dt_location *f) {
+    uint64_t ignored;
+
+    (void)dt_call_times_end(process, f, &ignored);
 }

@@ -1,6 +1,7 @@
 #include "sources/calls.h"
 
 #include "catalogue/atoms.h"
+#include "sources/call_times.h"
 #include "sources/gate.h"
 #include "sources/parts.h"
 #include "text/hash.h"
@@ -65,10 +66,16 @@ static _Atomic(uint64_t) *count_of(const struct dt_location *f) {
 }
 
 void dt_calls_note(const struct dt_traced *trace) {
+    bool is_counted = dt_gate_is_for(trace->state) && !is_infinite();
+    bool is_timed = atomic_load_explicit(&dt_call_times_used, memory_order_relaxed);
     struct dt_location f;
 
-    if (trace->tag != atom_call || !dt_gate_is_for(trace->state) || is_infinite() ||
+    if (trace->tag != atom_call || !(is_counted || is_timed) ||
         !dt_get_location(trace, trace->term, &f))
+        return;
+    if (is_timed)
+        dt_call_times_forget(trace->tracee, &f);
+    if (!is_counted)
         return;
     atomic_fetch_add_explicit(count_of(&f), 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&dt_calls_left, 1, memory_order_relaxed);

@@ -27,7 +27,8 @@ static inline bool dt_calls_may_make(void) {
 }
 
 /* Counts a call of the application's tracer, and takes it from the budget. Without a budget nothing
-   is counted, so schedulers do not write to shared memory. */
+   is counted, so schedulers do not write to shared memory. Removes the time of an earlier call
+   (dt_call_times_forget). */
 dt_noter dt_calls_note;
 
 /* Calls | infinity: how many more there may be. */

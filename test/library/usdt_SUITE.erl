@@ -12,7 +12,8 @@ suite() ->
 all() ->
     [each_alone || os:getenv("DYNTRACE_EACH_ALONE", "yes") =:= "yes"]
     ++ [all_together, attached_after_tracing_began, detached_and_attached_again, one_node_only, two_consumers,
-        no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, remote_receivers,
+        no_consumer, consumer_killed, every_tag_by_hand, max_heap_size, overdrawn_budget, missed_calls, calls_at_once,
+        remote_receivers,
         port_of_another_node, terms_of_every_type, long_texts_are_cut, hostile_calls, long_names].
 
 %% A group per probe, for a test of that probe only.
@@ -299,6 +300,51 @@ overdrawn_budget(Config) ->
     Sent = [<<"large">>, <<"1">>, <<"2">>, <<"others">>, <<"infinite">>],
     [await_message(Text, Consumer) || Text <- Sent],
     ?assertEqual(Sent, [maps:get(message, Event) || {message_send, Event} <- test_bpftrace:stop(Consumer)]).
+
+%% An event of a call is missing, because the budget is spent or the probe is not enabled. Its return has no duration:
+%% that of an earlier call would be too long.
+missed_calls(Config) ->
+    Consumer = attach([function_duration], Config),
+    calls([{call, a}, {budget, 0}, {return, a}, {call, a}, {budget, infinity}, {return, a}, {call, b}, {call, c},
+           {return, c}], 1, Config),
+    ?assertEqual([<<"shop:c/1">>], entries(c, 1, Consumer)),
+    Others = attach([function_arguments], Config),
+    calls([{call, b}], 1, Config),
+    _ = test_bpftrace:stop(Others),
+    Last = attach([function_duration], Config),
+    calls([{return, b}, {call, d}, {return, d}], 1, Config),
+    ?assertEqual([<<"shop:d/1">>], entries(d, 1, Last)).
+
+%% Calls of many processes do not replace each other.
+calls_at_once(Config) ->
+    Consumer = attach([function_duration], Config),
+    calls([{call, many}, {return, many}, {call, last}, {return, last}], 3000, Config),
+    ?assertMatch(Number when Number > 2 * 2950, length(entries(last, 3000, Consumer))).
+
+%% Each step in so many processes.
+calls(Steps, Number, Config) ->
+    Mfa = fun(Function) -> {shop, Function, 1} end,
+    test_node:call(?config(node, Config),
+                   fun() ->
+                           Step = fun({budget, Events}, _) -> dyntrace:set_budget(Events);
+                                     ({call, F}, Pid) ->
+                                          dyntrace:trace_call(call, dyntrace_autotracer, Pid, Mfa(F), #{});
+                                     ({return, F}, Pid) ->
+                                          dyntrace:trace_call(return_from, dyntrace_autotracer, Pid, Mfa(F),
+                                                              #{extra => ok})
+                                  end,
+                           [ok = Step(One, pid_of(N)) || One <- Steps, N <- lists:seq(1, Number)],
+                           ok
+                   end).
+
+pid_of(Number) ->
+    list_to_pid("<0." ++ integer_to_list(Number) ++ ".0>").
+
+%% The functions of the events until that of the function and the process of this number.
+entries(Function, Number, Consumer) ->
+    Last = {<<"shop:", (atom_to_binary(Function))/binary, "/1">>, list_to_binary(pid_to_list(pid_of(Number)))},
+    _ = test_bpftrace:await(Consumer, fun({_, #{entry := Entry, pid := Pid}}) -> {Entry, Pid} =:= Last end),
+    [Entry || {function_duration, #{entry := Entry}} <- test_bpftrace:stop(Consumer)].
 
 %% Receivers on another node: a pid and a name.
 remote_receivers(Config) ->
