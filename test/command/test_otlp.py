@@ -17,10 +17,11 @@ from dyntrace_command.recording.otlp_collector import bodies, headers_of, post
 
 
 class Answer(NamedTuple):
-    """What a collector answers, after so many seconds."""
+    """What a collector answers, after so many seconds. `drips`: it sends this again and again instead."""
     status: int = 200
     body: bytes = b"{}"
     after_s: float = 0
+    drips: bytes = b""
 
 
 class Collector(http.server.HTTPServer):
@@ -42,7 +43,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.headers.append(dict(self.headers))
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
         time.sleep(answer.after_s)
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while answer.drips:
+                self.wfile.write(answer.drips)
+                time.sleep(0.01)
             self.send_response(answer.status)
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
@@ -113,9 +117,16 @@ class Posting(unittest.TestCase):
                 mock.patch.object(otlp_collector, "BODY_MOST", 1):
             self.assertEqual((4, 2, 2, "too \\x1b old"), post(path, url_of(server)))
 
+    def test_impossible_numbers(self) -> None:
+        """A collector can reject no more spans than it got, and not fewer than 0."""
+        for number, expected in [("-5", (3, 1, 0, "")), ("7", (0, 1, 3, ""))]:
+            answer = Answer(200, b'{"partialSuccess":{"rejectedSpans":%s}}' % number.encode())
+            with spans_file(3) as path, collector(answer) as server:
+                self.assertEqual(expected, post(path, url_of(server)))
+
     def test_refused(self) -> None:
         """A failure names the URL, the reason, and how many spans were sent before."""
-        late = Answer(200, b"{}", 0.5)
+        late = "/v1/traces: no answer within 0.1 s; 3"
         for answer, expected in [
                 (Answer(400, b'{"code":3,"message":"bad \\u001b one"}'), "answered 400 Bad Request: bad \\x1b one; 3 "),
                 (Answer(503, b"full\nof it"), "answered 503 Service Unavailable: full of it; 3 spans were sent before"),
@@ -123,7 +134,12 @@ class Posting(unittest.TestCase):
                 (Answer(200, b"<html>"), "answered something other than OTLP; 3"),
                 (Answer(200, b'{"partialSuccess":17}'), "answered something other than OTLP; 3"),
                 (Answer(200, b"[]"), "answered something other than OTLP; 3"),
-                (late, "/v1/traces: no answer within 0.1 s; 3")]:
+                (Answer(200, b"[" * 60000), "answered something other than OTLP; 3"),
+                (Answer(200, b'{"partialSuccess":{"rejectedSpans":1e999}}'), "answered something other than OTLP; 3"),
+                (Answer(500, b"[" * 60000), "answered 500 Internal Server Error: [[[["),
+                (Answer(200, b"{}", 0.5), late),
+                (Answer(drips=b"HTTP/1.1 100 Continue\r\n\r\n"), late),
+                (Answer(drips=b" "), late)]:
             with spans_file(3, 1) as path, collector(Answer(), answer) as server, \
                     mock.patch.object(otlp_collector, "BODY_MOST", 1), \
                     mock.patch.object(otlp_collector, "TIMEOUT_S", 0.1):
@@ -139,6 +155,9 @@ class Posting(unittest.TestCase):
         with spans_file(1) as path, self.assertRaises(Failure) as raised:
             post(path, url)
         self.assertIn("Connection refused; 0 spans were sent before", raised.exception.text)
+        with spans_file(1) as path, self.assertRaises(Failure) as raised:
+            post(path, otlp_url("http://shop..example"))
+        self.assertIn("invalid host name; 0 spans were sent before", raised.exception.text)
 
 
 class Arguments(unittest.TestCase):

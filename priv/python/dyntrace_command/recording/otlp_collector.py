@@ -3,11 +3,13 @@
 The plugin writes a request whose lines are parts of it (viewer/otlp/otlp_writer.h). They are sent in requests of about
 BODY_MOST bytes, so neither this command nor the collector holds the whole recording in memory.
 """
+import contextlib
 import http.client
 import json
 import os
 import re
 import socket
+import threading
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 from urllib.parse import unquote, urlsplit
 
@@ -69,13 +71,13 @@ def post(path: str, url: str) -> Sent:
     headers = {**headers_of(os.environ.get(HEADERS, "")), "Content-Type": "application/json"}
     sent = Sent()
     for body, spans in bodies(path):
-        rejected, message = accepted(url, headers, body, sent)
+        rejected, message = accepted(url, headers, body, spans, sent)
         sent = Sent(sent.spans + spans - rejected, sent.requests + 1, sent.rejected + rejected, message or sent.message)
     return sent
 
 
-def accepted(url: str, headers: Dict[str, str], body: bytes, before: Sent) -> Tuple[int, str]:
-    """Posts one request. Returns the number of rejected spans and the collector's message about them."""
+def accepted(url: str, headers: Dict[str, str], body: bytes, spans: int, before: Sent) -> Tuple[int, str]:
+    """Posts a request with so many spans. Returns the number of rejected spans and the collector's message about them."""
     status, reason, answer = answer_to(url, headers, body, before)
     if status // 100 != 2:
         text = message_of(answer)
@@ -83,8 +85,9 @@ def accepted(url: str, headers: Dict[str, str], body: bytes, before: Sent) -> Tu
                       sent=before.spans)
     try:
         partial = json.loads(answer.decode() or "{}").get("partialSuccess") or {}
-        return int(partial.get("rejectedSpans", 0)), clean(str(partial.get("errorMessage", "")))[:SHOWN_MOST]
-    except (ValueError, AttributeError, TypeError):
+        rejected = max(0, min(spans, int(partial.get("rejectedSpans", 0))))
+        return rejected, clean(str(partial.get("errorMessage", "")))[:SHOWN_MOST]
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         raise Failure("otlp_status", url=url, answer="something other than OTLP", sent=before.spans) from None
 
 
@@ -93,19 +96,44 @@ def answer_to(url: str, headers: Dict[str, str], body: bytes, before: Sent) -> T
     place = urlsplit(url)
     make = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
     connection = make(place.hostname or "", place.port, timeout=TIMEOUT_S)
+    is_late = threading.Event()
+    late = f"no answer within {TIMEOUT_S} s"
     try:
+        connection.connect()
         connection.request("POST", place.path, body, headers)
-        answer = connection.getresponse()
-        return answer.status, answer.reason, answer.read(ANSWER_MOST)
+        with shut_down_later(connection.sock, is_late):
+            answer = connection.getresponse()
+            found = answer.status, answer.reason, answer.read(ANSWER_MOST)
+        if not is_late.is_set():
+            return found
+        why = late
     except socket.timeout:
-        why = f"no answer within {TIMEOUT_S} s"
+        why = late
     except http.client.HTTPException as error:
-        why = f"it does not speak HTTP ({type(error).__name__})"
+        why = late if is_late.is_set() else f"it does not speak HTTP ({type(error).__name__})"
     except OSError as error:
-        why = error.strerror or str(error)
+        why = late if is_late.is_set() else error.strerror or str(error)
+    except UnicodeError:
+        why = "invalid host name"
     finally:
         connection.close()
     raise Failure("otlp_refused", url=url, why=clean(why), sent=before.spans)
+
+
+@contextlib.contextmanager
+def shut_down_later(connected: socket.socket, is_late: threading.Event) -> Iterator[None]:
+    """Shuts the connection down after TIMEOUT_S: the timeout of a socket begins again with each byte."""
+    def shut_down() -> None:
+        is_late.set()
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(connected, socket.SHUT_RDWR)
+    timer = threading.Timer(TIMEOUT_S, shut_down)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def message_of(answer: bytes) -> str:
@@ -113,6 +141,6 @@ def message_of(answer: bytes) -> str:
     text = answer.decode("utf-8", "replace")
     try:
         text = str(json.loads(text)["message"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     return " ".join(text.split())[:SHOWN_MOST]
