@@ -63,6 +63,7 @@ class Causes(unittest.TestCase):
             self.assertEqual(cause.text(["<0.1.0>", cause.function.show(), "512345000"]),
                              f"<0.1.0> {cause.function.show()} 512 ms")
             self.assertEqual(cause.text(["<0.1.0>", "", "soon"]), "<0.1.0> ")
+            self.assertEqual(cause.text(["", "", "83456000000"]), "83456 ms")
         for word in ("call:", "call:a:b/1", "call:a:b/1 > 5", "call:a:b/1 > 5 weeks", "call:a > 5s", "call:a:b/1 > -1s",
                      'call:a:b"/1 > 5s'):
             with self.assertRaisesRegex(ValueError, "must be like `call:"):

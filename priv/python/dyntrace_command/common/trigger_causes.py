@@ -29,7 +29,10 @@ class Cause(NamedTuple):
 
 def milliseconds(value: str) -> str:
     """Returns a duration in nanoseconds as a text."""
-    return f"{int(value) / 1e6:.3g} ms" if re.fullmatch(r"\d{1,20}", value, re.ASCII) else ""
+    if not re.fullmatch(r"\d{1,20}", value, re.ASCII):
+        return ""
+    ms = int(value) / 1e6
+    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms:.0f} ms"
 
 
 def none_of(field: str, texts: List[str]) -> str:
