@@ -1,4 +1,5 @@
 """Causes as arguments of --when, how often they may write, and the folder that they write into."""
+import argparse
 import fnmatch
 import os
 import re
@@ -7,8 +8,9 @@ import time
 import unittest
 from unittest import mock
 
+from dyntrace_command.commands.record import causes_of
 from dyntrace_command.common.failures import Failure
-from dyntrace_command.common.trigger_causes import CAUSES, parsed
+from dyntrace_command.common.trigger_causes import CAUSES, LOGGED_CRASH, REQUESTED, parsed
 from dyntrace_command.common.trigger_rate import AtMost, Rate
 from dyntrace_command.host.trees import folder_size
 from dyntrace_command.recording.session import Session, Wanted
@@ -68,6 +70,13 @@ class Causes(unittest.TestCase):
                      'call:a:b"/1 > 5s'):
             with self.assertRaisesRegex(ValueError, "must be like `call:"):
                 parsed(word)
+
+    def test_once(self) -> None:
+        """A cause that is written twice is one cause; so are two spellings of a time."""
+        words = ["call:a:b/1 > 500ms", "call:a:b/1 > 0.5s", "call:a:b/1 > 1s", "crash", "error", "crash", "end"]
+        options = argparse.Namespace(when=list(map(parsed, words)), full=False, events=[], functions=[])
+        self.assertEqual([parsed(words[0]), parsed(words[2]), LOGGED_CRASH, CAUSES["error"], REQUESTED],
+                         causes_of(options))
 
     def test_none(self) -> None:
         """An event that is not recorded would never fire."""

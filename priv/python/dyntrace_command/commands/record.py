@@ -1,10 +1,10 @@
 """`dyntrace record`: records nodes with LTTng into a folder or to a relay, or in memory until a cause fires."""
 import argparse
 import os
-from typing import Optional, Sequence
+from typing import List, Optional, Sequence
 
 from dyntrace_command.common.terminal import say
-from dyntrace_command.common.trigger_causes import CAUSES, LOGGED_CRASH, REQUESTED
+from dyntrace_command.common.trigger_causes import CAUSES, LOGGED_CRASH, REQUESTED, Cause
 from dyntrace_command.host.files import new_folder, numbered_folder
 from dyntrace_command.host.trees import remove_empty
 from dyntrace_command.node.node import Node, check_traced, pick
@@ -43,8 +43,7 @@ def record_when(options: argparse.Namespace) -> None:
         return
     chosen = chosen_nodes(options)
     folder = os.path.abspath(options.output)
-    causes = [LOGGED_CRASH if cause == CAUSES["crash"] and not is_full(options) else cause
-              for cause in [*options.when, REQUESTED] if cause.event]
+    causes = causes_of(options)
     wanted = Wanted(folder, None, options.events, True, options.functions, causes, not is_full(options))
 
     def begun() -> None:
@@ -53,6 +52,12 @@ def record_when(options: argparse.Namespace) -> None:
                 f"{os.path.join(folder, MESSAGES)}")
             ready(pipe, folder)
     keep_recording(chosen, wanted, When(causes, options.at_most, options.keep), options.seconds, begun)
+
+
+def causes_of(options: argparse.Namespace) -> List[Cause]:
+    """Returns the causes that have events, each once: LTTng rejects an event with the same filter as another one."""
+    return list(dict.fromkeys(LOGGED_CRASH if cause == CAUSES["crash"] and not is_full(options) else cause
+                              for cause in [*options.when, REQUESTED] if cause.event))
 
 
 def is_full(options: argparse.Namespace) -> bool:
