@@ -157,7 +157,9 @@ class Recorders(unittest.TestCase):
         lines = {"withheld": [], "usual": ["log: the option log is off", "vm_long_message_queue: since OTP 27"]}
         status = types.SimpleNamespace(said=lambda _: "on", withheld=lambda keys: lines[keys[0]],
                                        functions=lambda: [Function("shop", "sell", "1")])
-        self.recorder.when = self.recorder.when._replace(causes=[LOGGED_CRASH, parsed("call:shop:sell/2 > 5s")])
+        long_call = parsed("call:shop:sell/2 > 5s")
+        assert long_call
+        self.recorder.when = self.recorder.when._replace(causes=[LOGGED_CRASH, long_call])
         with mock.patch.object(recorder, "status_now", lambda _: status):
             self.recorder.report_untraced(NODE)
         self.assertEqual("dyntrace: shop@host (7) can't trace log: the option log is off", self.said[0])

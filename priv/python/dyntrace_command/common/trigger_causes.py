@@ -31,8 +31,8 @@ def milliseconds(value: str) -> str:
     """Returns a duration in nanoseconds as a text."""
     if not re.fullmatch(r"\d{1,20}", value, re.ASCII):
         return ""
-    ms = int(value) / 1e6
-    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms:.0f} ms"
+    number = int(value) / 1e6
+    return f"{number:.3g} ms" if number < 999.5 else f"{number:.0f} ms"
 
 
 def none_of(field: str, texts: List[str]) -> str:

@@ -77,7 +77,7 @@ def post(path: str, url: str) -> Sent:
 
 
 def accepted(url: str, headers: Dict[str, str], body: bytes, spans: int, before: Sent) -> Tuple[int, str]:
-    """Posts a request with so many spans. Returns the number of rejected spans and the collector's message about them."""
+    """Posts a request with so many spans. Returns the number of rejected spans, and the collector's message."""
     status, reason, answer = answer_to(url, headers, body, before)
     if status // 100 != 2:
         text = message_of(answer)
