@@ -66,8 +66,12 @@ class Causes(unittest.TestCase):
                              f"<0.1.0> {cause.function.show()} 512 ms")
             self.assertEqual(cause.text(["<0.1.0>", "", "soon"]), "<0.1.0> ")
             self.assertEqual(cause.text(["", "", "83456000000"]), "83456 ms")
-        for word in ("call:", "call:a:b/1", "call:a:b/1 > 5", "call:a:b/1 > 5 weeks", "call:a > 5s", "call:a:b/1 > -1s",
-                     'call:a:b"/1 > 5s'):
+        longest = parsed(f"call:{'m' * 255}:{'f' * 255}/2 > 1s")
+        assert longest
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, f"20261125-031502-{longest.name}-99"))
+        for word in ("call:", "call:a:b/01 > 5s", "call:a:b/1", "call:a:b/1 > 5", "call:a:b/1 > 5 weeks", "call:a > 5s",
+                     "call:a:b/1 > -1s", 'call:a:b"/1 > 5s'):
             with self.assertRaisesRegex(ValueError, "must be like `call:"):
                 parsed(word)
 

@@ -38,7 +38,7 @@ class Function(NamedTuple):
 def parsed(text: str) -> Optional[Function]:
     """Returns the function that a text names, or None if it is invalid. Rejects characters that are special in LTTng's
     filters, which usual names do not have."""
-    found = re.fullmatch(r"([^:\s\"*\\]+):([^:\s/\"*\\]+)(?:/(\d{1,3}|_))?", text)
+    found = re.fullmatch(r"([^:\s\"*\\]+):([^:\s/\"*\\]+)(?:/(0|[1-9]\d{0,2}|_))?", text)
     return Function(atom(found.group(1)), atom(found.group(2)), found.group(3) or ANY) if found else None
 
 

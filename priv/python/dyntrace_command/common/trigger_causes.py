@@ -69,7 +69,9 @@ NS = {"us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9}
 CALL = "call:"
 LONG_CALL = re.compile(r"call:(\S+)\s*>\s*(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s)", re.ASCII)
 
-MARK = re.compile(r"mark:([\w.@:/-]{1,200})")
+# The maximum length of a cause's name, which is a part of a folder's name.
+NAME_MOST = 200
+MARK = re.compile(rf"mark:([\w.@:/-]{{1,{NAME_MOST}}})")
 FILTERED = re.compile(rf"(?:{PROVIDER}:)?((?:\w+:)?\w+)\s*(?:/(.+)/)?", re.S)
 
 
@@ -99,7 +101,7 @@ def long_call(text: str) -> Cause:
     if not found or not function:
         raise ValueError("must be like `call:shop_cart:add/2 > 500ms`, with us, ms or s")
     limit = round(float(found.group(2)) * NS[found.group(3)])
-    name = folder_name(function.show().replace("'", "").replace("/", "-"))
+    name = folder_name(function.show().replace("'", "").replace("/", "-"))[:NAME_MOST]
     return Cause(f"call-{name}", "function_duration", f"({functions.event_filter([function])}) && {DURATION} > {limit}",
                  ("pid", "entry", DURATION), function=function)
 
