@@ -17,11 +17,13 @@ from dyntrace_command.recording.otlp_collector import bodies, headers_of, post
 
 
 class Answer(NamedTuple):
-    """What a collector answers, after so many seconds. `drips`: it sends this again and again instead."""
+    """What a collector answers, after so many seconds. `drips`: it sends this again and again instead. `reads`: whether
+    it reads the request before."""
     status: int = 200
     body: bytes = b"{}"
     after_s: float = 0
     drips: bytes = b""
+    reads: bool = True
 
 
 class Collector(http.server.HTTPServer):
@@ -39,9 +41,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:  # pylint: disable=invalid-name
         """The name is that of the library."""
-        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.headers.append(dict(self.headers))
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
+        if answer.reads:
+            self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.headers.append(dict(self.headers))
         time.sleep(answer.after_s)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             while answer.drips:
@@ -147,6 +150,13 @@ class Posting(unittest.TestCase):
                     post(path, url_of(server))
                 self.assertIn(expected, str(raised.exception.text))
                 self.assertIn(url_of(server), raised.exception.text)
+
+    def test_refused_early(self) -> None:
+        """A collector answers, and closes the connection, before it has read a large request."""
+        with spans_file(200000) as path, collector(Answer(413, b"too large", reads=False)) as server:
+            with self.assertRaises(Failure) as raised:
+                post(path, url_of(server))
+        self.assertIn("answered 413 Request Entity Too Large: too large; 0 spans", raised.exception.text)
 
     def test_no_collector(self) -> None:
         """No program listens on the port."""

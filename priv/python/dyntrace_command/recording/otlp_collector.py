@@ -100,7 +100,9 @@ def answer_to(url: str, headers: Dict[str, str], body: bytes, before: Sent) -> T
     late = f"no answer within {TIMEOUT_S} s"
     try:
         connection.connect()
-        connection.request("POST", place.path, body, headers)
+        # A collector may refuse a request before it has read all of it.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.request("POST", place.path, body, headers)
         with shut_down_later(connection.sock, is_late):
             answer = connection.getresponse()
             found = answer.status, answer.reason, answer.read(ANSWER_MOST)
