@@ -160,10 +160,18 @@ class Recorders(unittest.TestCase):
         long_call = parsed("call:shop:sell/2 > 5s")
         assert long_call
         self.recorder.when = self.recorder.when._replace(causes=[LOGGED_CRASH, long_call])
-        with mock.patch.object(recorder, "status_now", lambda _: status):
-            self.recorder.report_untraced(NODE)
-        self.assertEqual("dyntrace: shop@host (7) can't trace log: the option log is off", self.said[0])
-        self.assertRegex(self.said[1], r"shop@host \(7\) traces shop:sell/1, not shop:sell/2;")
+        with mock.patch.object(recorder, "status_now", lambda _: status), \
+                mock.patch.object(time, "monotonic", return_value=time.monotonic() + 7) as clock:
+            self.recorder.poll()
+            self.assertEqual("dyntrace: shop@host (7) can't trace log: the option log is off", self.said[0])
+            self.assertRegex(self.said[1], r"shop@host \(7\) traces shop:sell/1, not shop:sell/2;")
+            # The status is read again, because the node may clear the pattern later. Nothing is said twice.
+            lines["withheld"] = ["shop:sell/2: over the call budget"]
+            self.recorder.poll()
+            self.assertEqual(2, len(self.said))
+            clock.return_value += 61
+            self.recorder.poll()
+        self.assertEqual(["dyntrace: shop@host (7) can't trace shop:sell/2: over the call budget"], self.said[2:])
 
     def test_pending_first(self) -> None:
         """A snapshot that is due is written before that of a node's end."""

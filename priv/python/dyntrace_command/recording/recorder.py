@@ -9,7 +9,7 @@ import contextlib
 import select
 import sys
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from dyntrace_command.common.contents import hide
 from dyntrace_command.common.events import matching
@@ -36,8 +36,9 @@ POLL_S = 1
 # A node that has ended is searched for at each poll for SOON_S seconds, then every SELDOM_S: each search reads all of
 # /proc.
 SOON_S, SELDOM_S = 10, 5
-# Seconds after which a node traces all that it can trace.
-FOLLOWS_S = 6
+# Seconds after which a node traces all that it can trace; after which that is checked again for calls, whose patterns
+# the node clears if there are too many.
+FOLLOWS_S, AGAIN_S = 6, 60
 
 NAMELESS = ("nonode@nohost", "?")
 
@@ -103,8 +104,8 @@ class Recorder:
         self.gone = 0
         # When the last node ended, and when nodes were last searched for.
         self.ended = self.sought = 0.0
-        # The nodes whose status is not checked yet, and since when they are recorded.
-        self.unsure: Dict[Node, float] = {node: time.monotonic() for node in session.nodes}
+        # The nodes whose status is to be checked, since when they are recorded, and what was said about them.
+        self.unsure: Dict[Node, Tuple[float, Set[str]]] = {node: (time.monotonic(), set()) for node in session.nodes}
         self.watched: Dict[Tuple[Level, Node], Watched] = {}
 
     def introduction(self) -> str:
@@ -271,10 +272,15 @@ class Recorder:
             # Samples did not come meanwhile.
             self.watched.clear()
             self.triggers.set(self.session.nodes)
-        for node, began in list(self.unsure.items()):
+        for node, (began, said) in list(self.unsure.items()):
             if now - began > FOLLOWS_S:
                 del self.unsure[node]
-                self.report_untraced(node)
+                texts = self.untraced(node)
+                for text in texts:
+                    if text not in said:
+                        announce(text)
+                if self.functions():
+                    self.unsure[node] = now + AGAIN_S - FOLLOWS_S, said | set(texts)
 
     def note_end(self, node: Node, end: End) -> None:
         """Writes a snapshot with the last events of a node, before a new one overwrites them."""
@@ -303,25 +309,25 @@ class Recorder:
             self.watched.clear()
             self.triggers.set(self.session.nodes)
         for _, new in back:
-            self.unsure[new] = time.monotonic()
+            self.unsure[new] = time.monotonic(), set()
             announce(f"dyntrace: {new.show()} is back, and recorded again")
 
-    def report_untraced(self, node: Node) -> None:
-        """Reports the causes that the node can't trace."""
-        status = status_now(node)
+    def untraced(self, node: Node) -> List[str]:
+        """Returns messages about the causes that the node can't trace."""
+        status, texts = status_now(node), []
         if status.said("following") == "off":
-            announce(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
+            texts.append(f"dyntrace: {node.show()} traces nothing: in the node, type `dyntrace:follow(#{{}}).`")
         events = [event for cause in self.when.causes for event in matching(cause.event)]
         # A node names the source of several events.
         needed = [*events, *(source for event, source in SOURCES.items() if event in events)]
         lines = status.withheld(["withheld"]) + [line for line in status.withheld(["usual"])
                                                  if line.split(":")[0] in needed]
-        for line in lines:
-            announce(f"dyntrace: {node.show()} can't trace {line}")
+        texts += [f"dyntrace: {node.show()} can't trace {line}" for line in lines]
         try:
             check_traced(node, self.functions(), status)
         except Failure as failure:
-            announce(failure.text)
+            texts.append(failure.text)
+        return texts
 
 
 def stacks_text(node: Node) -> str:
