@@ -47,7 +47,8 @@ void dt_slices_merge(struct dt_slices *to, const struct dt_slices *from) {
     to->node = to->node ? to->node : more.node;
 }
 
-/* The last slice may not be complete, so it is not used. */
+/* The last slice may be incomplete, so it is part of the one before: without it, a burst at the end
+   of the recording would not count as noise. */
 double dt_slices_deviation(const struct dt_slices *slices) {
     struct dt_slices whole = *slices;
     double sum = 0, squares = 0;
@@ -59,10 +60,14 @@ double dt_slices_deviation(const struct dt_slices *slices) {
     int64_t n = ns / slice_ns(&whole);
     if (n < LEAST)
         return -1;
-    for (int64_t i = 0; i < n; i++) {
+    whole.of[n - 1] += whole.of[n];
+    for (int64_t i = 0; i < n; i++)
         sum += (double)whole.of[i];
-        squares += (double)whole.of[i] * (double)whole.of[i];
+    double length = (double)ns / (double)slice_ns(&whole); /* in slices */
+    for (int64_t i = 0; i < n; i++) {
+        double part = i < n - 1 ? 1 : length - (double)i;
+        double difference = (double)whole.of[i] - sum / length * part;
+        squares += difference * difference / part;
     }
-    double variance = MAX(squares - sum * sum / (double)n, 0) / (double)(n - 1);
-    return sqrt(variance * (double)ns / (double)slice_ns(&whole));
+    return sqrt(squares / (double)(n - 1) * length);
 }
