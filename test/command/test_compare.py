@@ -1,8 +1,11 @@
 """The comparison of two reports: what is noise, what matters, the order of changes, texts and the page."""
+import itertools
 import random
 import unittest
 from typing import Any, Dict, List
 
+from dyntrace_command.commands.compare import checked_comparison
+from dyntrace_command.common.failures import Failure
 from dyntrace_command.recording.comparison_tables import as_json, duration, finding_table, page, shown, summary, table
 from dyntrace_command.recording.report_comparison import compared, counts_differ, levels_differ, quantiles_differ
 from dyntrace_command.recording.report_numbers import Count, Level, Quantile, Recorded, check
@@ -145,6 +148,24 @@ class Compared(unittest.TestCase):
         self.assertEqual(([], ["deliveries"]), (found.changes, found.not_compared))
         self.assertIn("recorded only once, so not compared: deliveries", summary(found))
 
+    def test_nodes(self) -> None:
+        """Nodes are compared by name if one of the recordings has several. Those traced too briefly are not compared,
+        because they have no deviations."""
+        def beside(seconds: float) -> Recorded:
+            of = recorded(total("a", sent=1000), total("b", node="till@vm", sent=1000, sent_deviation=None))
+            of.report["recording"]["nodes"].append({"node": "till@vm", "traced_ns": seconds * 1e9})
+            return of
+        of_both = recorded(total("a", sent=1000), total("b", node="till@vm", sent=1000))
+        of_both.report["recording"]["nodes"].append({"node": "till@vm", "traced_ns": 10e9})
+        for late in (beside(0.4), beside(1)):
+            self.assertEqual(([], []), (changes(of_both, late), changes(late, of_both)))
+        single = recorded(total("a", sent=1000))
+        self.assertEqual([("sent", "b", "new", None)], changes(single, of_both))
+        # Of the only node, which was traced briefly: a recording of the machine is longer.
+        brief = recorded(total("a", sent=100, sent_deviation=None))
+        brief.report["recording"]["nodes"][0]["traced_ns"] = 4e8
+        self.assertEqual(([], []), (changes(single, brief), changes(brief, single)))
+
     def test_findings(self) -> None:
         """Findings that are new, gone or of another severity, by rule and name; not by pid or text. A healthy system
         has low ones, too."""
@@ -165,6 +186,27 @@ class Compared(unittest.TestCase):
         self.assertEqual("", check(recorded()))
         self.assertIn("traced for 0.5 s", check(recorded(seconds=0.5)))
         self.assertIn("version 2", check(Recorded("x", {**recorded().report, "version": 2})))
+
+    def test_damaged(self) -> None:
+        """Values of other types are damage, or are shown as text; they do not end the command with an exception."""
+        def finding(text: Any, severity: Any = "high") -> Dict[str, Any]:
+            return {"rule": "busy", "severity": severity, "text": text, "process": {"name": "a", "number": 1}}
+        level: Dict[str, Any] = {"samples": 10, "memory_mean_bytes": 1e8, "memory_max_bytes": 1e8, "queue_mean": 1,
+                                 "queue_max": 1}
+        counter: Dict[str, Any] = {"node": "", "name": "memory", "unit": "bytes", "mean": 1e8, "max": 1e8,
+                                   "samples": 10}
+        base = recorded(total("a", **level), counters=[counter])
+        for bad in (recorded(findings=[finding(7)]), recorded(findings=[finding("text", True)]),
+                    recorded(total("a", **{**level, "memory_mean_bytes": [[]]})),
+                    recorded(counters=[{**counter, "max": {}}])):
+            with self.assertRaises(Failure):
+                checked_comparison(base, bad)
+        odd = recorded(telemetry=[{**server(1e6, 1e4), "name": name, "failed": 0} for name in (7, "a")],
+                       counters=[{**counter, "unit": [], "mean": 1e9, "max": 1e9}])
+        odd.report["recording"]["nodes"][0]["node"] = 7
+        for one, other in itertools.permutations((base, odd)):
+            found = checked_comparison(one, other)
+            self.assertTrue(table(found) and as_json(one, other, found) and page(one, other, found))
 
     def test_texts(self) -> None:
         """Values have units; recorded names are escaped on the page."""

@@ -6,7 +6,8 @@ without data in one of the recordings is not compared. A change must pass a test
 import math
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from dyntrace_command.recording.report_numbers import Count, Key, Level, Numbers, Quantile, Recorded, Row
+from dyntrace_command.recording.report_numbers import (SECONDS_LEAST, Count, Key, Level, Numbers, Quantile,
+                                                         Recorded, Row)
 
 # How many standard deviations two counts must be apart. Their measured variance is an estimate, and extended.
 DEVIATIONS, EXTENDED = 5, 1.5
@@ -143,7 +144,8 @@ ALWAYS = ("crashes", "timeouts", "failures")
 
 def compared(before: Recorded, after: Recorded) -> Comparison:
     """Returns the changes, the largest first. The reports must be valid (`check`)."""
-    old, new = Numbers(before), Numbers(after)
+    is_single = max(len(before.nodes), len(after.nodes)) <= 1
+    old, new = Numbers(before, is_single), Numbers(after, is_single)
     changes = [*count_changes(old, new), *quantile_changes(old, new), *level_changes(old, new)]
     return Comparison(sorted(changes, key=Change.rank), finding_changes(before, after), len(old.keys() | new.keys()),
                       sorted((before.kinds ^ after.kinds) & set(NEEDS.values())))
@@ -162,6 +164,9 @@ def count_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
         for key in sorted(of_old.keys() | of_new.keys()):
             before = of_old.get(key) or Count(0, 0, old.recorded.seconds(key[0]), 0)
             after = of_new.get(key) or Count(0, 0, new.recorded.seconds(key[0]), 0)
+            # A node may have joined late, so that its deviations are unknown.
+            if min(before.seconds, after.seconds) < SECONDS_LEAST:
+                continue
             if counts_differ(before, after, is_time) and abs(after.rate - before.rate) >= least:
                 unit = 1e-9 if is_time else 1
                 yield change(measure, key, (before.rate * unit, before.samples), (after.rate * unit, after.samples))
@@ -226,6 +231,8 @@ def findings(recorded: Recorded) -> Dict[Key, Row]:
     found: Dict[Key, Row] = {}
     initial = {row["process"]["number"]: row["initial"] for row in recorded.report["processes"]}
     for row in recorded.report["findings"]:
+        if not all(isinstance(row[name], str) for name in ("severity", "rule", "text")):
+            raise TypeError("a finding has other texts")
         if row["severity"] == "low":
             continue
         process = row["process"] or {"name": "", "number": None}

@@ -27,7 +27,7 @@ class Recorded(NamedTuple):
     @property
     def nodes(self) -> List[str]:
         """Returns the names of the nodes."""
-        return [row["node"] for row in self.report["recording"]["nodes"]]
+        return [str(row["node"]) for row in self.report["recording"]["nodes"]]
 
     @property
     def traced_seconds(self) -> float:
@@ -36,8 +36,9 @@ class Recorded(NamedTuple):
         return float((recording["seconds"] or 0) - recording["untraced_ns"] / 1e9)
 
     def seconds(self, node: str) -> float:
-        """Returns the same of a node; of the recording if it is unknown."""
-        traced = sum(row["traced_ns"] for row in self.report["recording"]["nodes"] if row["node"] == node) / 1e9
+        """Returns the same of a node, of the only one for ""; of the recording if the node is unknown."""
+        rows = self.report["recording"]["nodes"]
+        traced = sum(row["traced_ns"] for row in rows if node in (row["node"], "") and (node or len(rows) == 1)) / 1e9
         return float(traced or self.traced_seconds)
 
 
@@ -76,11 +77,11 @@ def deviation_of(column: str) -> str:
 
 
 class Numbers:
-    """The numbers of a report by measure and key."""
+    """The numbers of a report by measure and key. `is_single`: there is only one node, so keys have none."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: Recorded, is_single: bool) -> None:
         self.recorded = recorded
-        self.is_single = len(recorded.nodes) <= 1
+        self.is_single = is_single
         self.counts: Dict[str, Dict[Key, Count]] = {}
         self.quantiles: Dict[str, Dict[Key, Quantile]] = {}
         self.levels: Dict[str, Dict[Key, Level]] = {}
@@ -102,8 +103,9 @@ class Numbers:
             self.add_calls("function", "functions", row)
         for row in report["counters"]:
             if not NOT_LEVELS.fullmatch(row["name"]) and row["mean"] is not None:
-                self.units[self.key(row)] = row["unit"]
-                self.levels.setdefault("counter", {})[self.key(row)] = Level(row["mean"], row["max"], row["samples"])
+                self.units[self.key(row)] = str(row["unit"])
+                self.levels.setdefault("counter", {})[self.key(row)] = Level(
+                    float(row["mean"]), float(row["max"]), row["samples"])
 
     def keys(self) -> Set[Tuple[str, Key]]:
         """Returns the measures with their keys."""
@@ -119,7 +121,7 @@ class Numbers:
     def key(self, row: Row) -> Key:
         """Returns the key of a row: that of a server has its request."""
         name = f"{row['server']} {row['request']}" if "server" in row else row.get("entry") or row["name"]
-        return "" if self.is_single else row.get("node", ""), name
+        return "" if self.is_single else str(row.get("node", "")), str(name)
 
     def count(self, measure: str, row: Row, column: str, samples: str = "") -> None:
         """Adds a count, unless the recording does not have it. `samples` is the column of the events behind it, by
@@ -134,9 +136,10 @@ class Numbers:
         if row[f"{column}_ns"] is None:
             return
         durations = row[f"{column[:-len('p50')]}durations"]
+        lower, upper = (None if limit is None else float(limit)
+                        for limit in (row[f"{column}_lower_ns"], row[f"{column}_upper_ns"]))
         self.quantiles.setdefault(measure, {})[self.key(row)] = Quantile(
-            row[f"{column}_ns"], row[f"{column}_lower_ns"], row[f"{column}_upper_ns"], durations,
-            durations / self.recorded.seconds(row.get("node", "")))
+            float(row[f"{column}_ns"]), lower, upper, durations, durations / self.recorded.seconds(row.get("node", "")))
 
     def add_calls(self, measure: str, counted: str, row: Row) -> None:
         """Adds a row with a count and durations."""
@@ -155,7 +158,7 @@ class Numbers:
         if row["samples"]:
             for measure, unit in (("memory", "_bytes"), ("queue", "")):
                 self.levels.setdefault(measure, {})[self.key(row)] = Level(
-                    row[f"{measure}_mean{unit}"], row[f"{measure}_max{unit}"], row["samples"])
+                    float(row[f"{measure}_mean{unit}"]), float(row[f"{measure}_max{unit}"]), row["samples"])
 
 
 def check(recorded: Recorded) -> str:
