@@ -1,13 +1,19 @@
 """The parameters of the sinks as options of `dyntrace view`."""
+import os
 import re
 import subprocess
+import tempfile
 import unittest
+import unittest.mock
 from typing import Dict, List, Set, Tuple
 
+from dyntrace_command.commands.view import of_rows
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.outputs import (PARAMS, SET_BY_COMMAND, SINKS, Param, checked, chosen, quoted, sink_of,
                                              written)
 from dyntrace_command.host.tools import own_data
+from dyntrace_command.recording.parquet import converted
+from dyntrace_command.recording.snapshots import Snapshot
 
 
 class Options(unittest.TestCase):
@@ -85,6 +91,39 @@ class Components(unittest.TestCase):
             self.assertEqual("a string", expected, param.option)
         for word in param.words:
             self.assertEqual(word, checked(param, word))
+
+
+class Causes(unittest.TestCase):
+    """The causes of snapshots, as a parameter of rows."""
+
+    def test_length(self) -> None:
+        """The causes of hundreds of snapshots fit into an argument of a program, even if all is quoted."""
+        for text in ("a" * 400, "\u00e9" * 400, '"' * 400):
+            of = [Snapshot("", "crash", f"shop@web{n}", 1.79e9 + n, text) for n in range(400)]
+            for count in (1, 50, 400):
+                params = of_rows([f"snapshots/{one.node}" for one in of[:count]], of[:count])
+                self.assertLess(sum(len(quoted(value).encode()) for value in params.values()), 128 << 10)
+                lines = [line.split("\t") for line in params["snapshots"].split("\n")]
+                self.assertEqual([["1790000000000000000", "crash", "shop@web0"], count], [lines[0][:3], len(lines)])
+                self.assertTrue(all(text.startswith(line[3]) and len(line[3]) > 30 for line in lines))
+            self.assertEqual(text[:300], of_rows([], of[:1])["snapshots"].split("\t")[3])
+
+
+class Parquet(unittest.TestCase):
+    """The conversion by DuckDB."""
+
+    def test_failure(self) -> None:
+        """Its message is reported if it fails after it has read all rows, and there is no file."""
+        with tempfile.TemporaryDirectory() as place, \
+                unittest.mock.patch.dict(os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
+            program, output = os.path.join(place, "duckdb"), os.path.join(place, "x.parquet")
+            with open(program, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\necho 'IO Error: No space left' >&2\nexit 1\n")
+            os.chmod(program, 0o700)
+            with self.assertRaises(Failure) as raised, converted(output):
+                pass
+            self.assertEqual("IO Error: No space left", raised.exception.values["output"])
+            self.assertFalse(os.path.exists(output))
 
 
 def described(place: str, component: str) -> Dict[str, str]:

@@ -20,8 +20,9 @@ from dyntrace_command.recording.snapshots import Snapshot, snapshot_at
 
 # Seconds around a cause in the page's address.
 BEFORE_S, AFTER_S = 0.5, 0.1
-# Characters of a cause in a row, and of its text: the causes are an argument of babeltrace2.
-CAUSE_MOST, TEXT_MOST = 100, 300
+# Characters of a cause in a row, and of its text. Bytes of all rows: they are an argument of babeltrace2, which Linux
+# limits to 128 KiB, and quotes double them at worst.
+CAUSE_MOST, TEXT_MOST, CAUSES_MOST = 100, 300, 50000
 
 
 def view(options: argparse.Namespace) -> None:
@@ -65,9 +66,12 @@ def send(mirror: Mirror, params: Dict[str, str], url: str) -> None:
 
 def of_rows(folders: Sequence[str], causes: Sequence[Snapshot]) -> Dict[str, str]:
     """Returns the parameters of rows: the name of the recording, and the causes of snapshots."""
-    lines = [(f"{round(one.time * 1e6)}000", clean(one.cause)[:CAUSE_MOST], clean(one.node)[:CAUSE_MOST],
-              clean(one.text)[:TEXT_MOST]) for one in causes]
-    return {"recording": clean(" ".join(folders)), "snapshots": "\n".join(map("\t".join, lines))}
+    heads = [f"{round(one.time * 1e6)}000\t{clean(one.cause)[:CAUSE_MOST]}\t{clean(one.node)[:CAUSE_MOST]}\t"
+             for one in causes]
+    # With many causes, the texts are shortened.
+    most = max(0, CAUSES_MOST - sum(len(head.encode()) for head in heads)) // max(1, len(causes))
+    texts = [clean(one.text)[:TEXT_MOST].encode()[:most].decode("utf-8", "ignore") for one in causes]
+    return {"recording": clean(" ".join(folders)), "snapshots": "\n".join(map("".join, zip(heads, texts)))}
 
 
 def show_causes(options: argparse.Namespace, mirror: Mirror, output: Optional[str],

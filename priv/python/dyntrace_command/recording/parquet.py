@@ -68,8 +68,7 @@ class Conversion:
 
     def finish(self) -> None:
         """Waits until DuckDB has written the result; raises Failure if it could not."""
-        os.close(self.writer)
-        self.writer = -1
+        self.close_rows()
         until(self.has_ended, WRITTEN_S, STEP_S)
         if self.program.status != 0:
             with open(self.messages, encoding="utf-8", errors="replace") as file:
@@ -78,8 +77,13 @@ class Conversion:
     def end(self) -> None:
         """Ends DuckDB if it still runs."""
         self.program.end()
+        self.close_rows()
+
+    def close_rows(self) -> None:
+        """Closes the pipe, so that DuckDB reads its end."""
         if self.writer >= 0:
             os.close(self.writer)
+            self.writer = -1
 
 
 @contextlib.contextmanager
