@@ -100,6 +100,7 @@ class Noise(unittest.TestCase):
         """The mean must be above all samples of the other recording."""
         base = Level(100, 150, 10)
         for other, differ in [(Level(160, 170, 10), True), (Level(140, 400, 10), False), (Level(160, 170, 3), False),
+                              (Level(160, 170, 7), False), (Level(260, 270, 7), True),
                               (Level(70, 80, 10), True), (Level(95, 99, 10), False)]:
             self.assertEqual((levels_differ(base, other), levels_differ(other, base)), (differ, differ), other)
 

@@ -10,7 +10,6 @@ HEADER = ["CHANGE", "WHAT", "OF", "BEFORE", "AFTER", "SAMPLES"]
 FINDING_HEADER = ["FINDING", "SEVERITY", "TEXT"]
 
 
-
 def duration(ns: float) -> str:
     """Returns a duration with a unit: `1.5 ms`."""
     for unit in ("ns", "us", "ms"):

@@ -16,8 +16,9 @@ FACTOR, TIME_FACTOR = 1.25, 1.5
 # What matters: a change by this share of all counts of the measure; of run time, by this share of a CPU; of durations,
 # by this share of the time in total, or by so many ns each; of memory in bytes; of a queue; of another level.
 SHARE, SHARE_OF_TIME, NS, BYTES, QUEUE, NUMBER = 0.01, 0.01, 1e6, 1e6, 10, 5
-# Samples of a level in each recording.
-SAMPLES_LEAST = 4
+# Samples of a level in each recording. With fewer than SAMPLES_ENOUGH, memory that goes up and down could be in its
+# upper half during one of the recordings, so its factor must be larger.
+SAMPLES_LEAST, SAMPLES_ENOUGH, FACTOR_OF_FEW = 4, 8, 2.5
 # The rank of what is new or gone, and of larger factors.
 RANK_MOST = 100.0
 
@@ -124,8 +125,9 @@ def quantiles_differ(before: Quantile, after: Quantile) -> bool:
 def levels_differ(before: Level, after: Level) -> bool:
     """Returns whether one mean is above all samples of the other recording."""
     low, high = (before, after) if before.mean <= after.mean else (after, before)
-    return min(low.samples, high.samples) >= SAMPLES_LEAST and high.mean > low.most \
-        and is_factor(low.mean, high.mean, FACTOR)
+    samples = min(low.samples, high.samples)
+    return samples >= SAMPLES_LEAST and high.mean > low.most \
+        and is_factor(low.mean, high.mean, FACTOR if samples >= SAMPLES_ENOUGH else FACTOR_OF_FEW)
 
 
 def is_factor(before: float, after: float, least: float) -> bool:
