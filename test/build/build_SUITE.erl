@@ -42,8 +42,9 @@ arm64(Config) ->
     Folder = ?config(folder, Config),
     {0, _} = test_shell:run("mkdir '~ts/stub' && ~s -shared -o '~ts/stub/liblttng-ust.so' -x c /dev/null",
                             [Folder, CC, Folder]),
-    {0, _} = make(io_lib:format("CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter "
-                                "/usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1", [CC, Folder]), Config),
+    {0, _} = make_library(io_lib:format("CC=~s CPPFLAGS=\"-idirafter /usr/include -idirafter "
+                                        "/usr/include/$(gcc -dumpmachine)\" LDFLAGS='-L~ts/stub' 2>&1",
+                                        [CC, Folder]), Config),
     {0, Header} = test_shell:run("LC_ALL=C readelf -h '~ts/priv/dyntrace.so' '~ts/priv/dyntrace_lttng.so'",
                                  [Folder, Folder]),
     ?assertMatch({match, [_, _]}, re:run(Header, "Machine: +AArch64", [global])),

@@ -14,8 +14,10 @@
 suite() ->
     [{timetrap, {minutes, 15}}].
 
+%% In CI, the oldest and the newest release, except before a release of this project.
 all() ->
-    [{group, Release} || {Release, _} <- releases()].
+    Left = [trixie || os:getenv("CI") =:= "true", os:getenv("FULL") =/= "yes"],
+    [{group, Release} || {Release, _} <- releases(), not lists:member(Release, Left)].
 
 groups() ->
     [{Release, [], [autopkgtest, report, profile, top, application, upgrade, purge]} || {Release, _} <- releases()].
