@@ -140,6 +140,20 @@ class Compared(unittest.TestCase):
         self.assertEqual([], changes(recorded(servers=[server(1e5, 1e3, 100)]),
                                      recorded(servers=[server(4e5, 1e3, 100)])))
 
+    def test_pauses(self) -> None:
+        """Rates are per traced second; those of spans, which are recorded in pauses, per second of the recording."""
+        def paused(sent: int, spans: int, seconds: float, traced: float) -> Recorded:
+            span = {"node": "shop@vm", "name": "checkout", "count": spans, "failed": spans // 10, "durations": 0}
+            for quantile in ("p50", "p99"):
+                span.update({f"{quantile}_ns": None, f"{quantile}_lower_ns": None, f"{quantile}_upper_ns": None})
+            of = recorded(total("a", sent=sent), seconds=seconds, spans=[span])
+            of.report["recording"]["nodes"][0]["traced_ns"] = traced * 1e9
+            of.report["recording"]["untraced_ns"] = (seconds - traced) * 1e9
+            return of
+        self.assertEqual([], changes(paused(1000, 1000, 10, 10), paused(1000, 5000, 50, 10)))
+        self.assertEqual([("spans", "checkout", "more", 5.0), ("failures", "checkout", "more", 5.0)],
+                         sorted(changes(paused(1000, 1000, 10, 10), paused(1000, 25000, 50, 10)), reverse=True))
+
     def test_lengths_and_kinds(self) -> None:
         """Rates do not depend on the length. Kinds of one recording only are named, not listed as gone."""
         self.assertEqual([], changes(recorded(total("a", sent=1000)), recorded(total("a", sent=3000), seconds=30)))

@@ -164,8 +164,8 @@ def count_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
         least = SHARE_OF_TIME * 1e9 if is_time else 0 if measure in ALWAYS \
             else SHARE * max(sum(count.rate for count in of.values()) for of in (of_old, of_new))
         for key in sorted(of_old.keys() | of_new.keys()):
-            before = of_old.get(key) or Count(0, 0, old.recorded.seconds(key[0]), 0)
-            after = of_new.get(key) or Count(0, 0, new.recorded.seconds(key[0]), 0)
+            before = of_old.get(key) or Count(0, 0, old.recorded.seconds(key[0], measure), 0)
+            after = of_new.get(key) or Count(0, 0, new.recorded.seconds(key[0], measure), 0)
             # A node may have joined late, so that its deviations are unknown.
             if min(before.seconds, after.seconds) < SECONDS_LEAST:
                 continue

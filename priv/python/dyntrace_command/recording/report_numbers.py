@@ -9,6 +9,9 @@ SECONDS_LEAST = 1.1
 # Counters that are totals or limits, and those of single schedulers.
 NOT_LEVELS = re.compile(r".*_\d+|.*_limit|cpu_quota|cpu_throttled|reductions|context_switches|gc_\w+|io_\w+")
 
+# The table of the program's own spans.
+SPANS = "spans"
+
 Row = Dict[str, Any]
 # A node, "" if there is only one, and a name.
 Key = Tuple[str, str]
@@ -35,8 +38,11 @@ class Recorded(NamedTuple):
         recording = self.report["recording"]
         return float((recording["seconds"] or 0) - recording["untraced_ns"] / 1e9)
 
-    def seconds(self, node: str) -> float:
-        """Returns the same of a node, of the only one for ""; of the recording if the node is unknown."""
+    def seconds(self, node: str, table: str = "") -> float:
+        """Returns the same of a node, of the only one for ""; of the recording if the node is unknown. Spans are
+        recorded also while processes are not traced."""
+        if table == SPANS:
+            return float(self.report["recording"]["seconds"] or 0)
         rows = self.report["recording"]["nodes"]
         traced = sum(row["traced_ns"] for row in rows if node in (row["node"], "") and (node or len(rows) == 1)) / 1e9
         return float(traced or self.traced_seconds)
@@ -95,10 +101,10 @@ class Numbers:
             self.add_calls("call", "calls", row)
             self.quantile("call_work_p50", row, "worked_p50")
             self.count("timeouts", row, "timeouts")
-        for table, measure in (("telemetry", "telemetry"), ("spans", "span")):
+        for table, measure in (("telemetry", "telemetry"), (SPANS, "span")):
             for row in report[table]:
                 self.add_calls(measure, table, row)
-                self.count("failures", row, "failed")
+                self.count("failures", row, "failed", table=table)
         for row in report["calls"]:
             self.add_calls("function", "functions", row)
         for row in report["counters"]:
@@ -123,15 +129,16 @@ class Numbers:
         name = f"{row['server']} {row['request']}" if "server" in row else row.get("entry") or row["name"]
         return "" if self.is_single else str(row.get("node", "")), str(name)
 
-    def count(self, measure: str, row: Row, column: str, samples: str = "") -> None:
+    def count(self, measure: str, row: Row, column: str, samples: str = "", table: str = "") -> None:
         """Adds a count, unless the recording does not have it. `samples` is the column of the events behind it, by
         default its own."""
         total, deviation = row[column], row.get(deviation_of(column), 0)
         if total is not None and deviation is not None:
             self.counts.setdefault(measure, {})[self.key(row)] = Count(
-                float(total), float(deviation), self.recorded.seconds(row.get("node", "")), row[samples or column])
+                float(total), float(deviation), self.recorded.seconds(row.get("node", ""), table),
+                row[samples or column])
 
-    def quantile(self, measure: str, row: Row, column: str) -> None:
+    def quantile(self, measure: str, row: Row, column: str, table: str = "") -> None:
         """Adds a quantile, if there are durations. The prefix of its column is that of their number."""
         if row[f"{column}_ns"] is None:
             return
@@ -139,13 +146,14 @@ class Numbers:
         lower, upper = (None if limit is None else float(limit)
                         for limit in (row[f"{column}_lower_ns"], row[f"{column}_upper_ns"]))
         self.quantiles.setdefault(measure, {})[self.key(row)] = Quantile(
-            float(row[f"{column}_ns"]), lower, upper, durations, durations / self.recorded.seconds(row.get("node", "")))
+            float(row[f"{column}_ns"]), lower, upper, durations,
+            durations / self.recorded.seconds(row.get("node", ""), table))
 
     def add_calls(self, measure: str, counted: str, row: Row) -> None:
         """Adds a row with a count and durations."""
-        self.count(counted, row, "count")
-        self.quantile(f"{measure}_p50", row, "p50")
-        self.quantile(f"{measure}_p99", row, "p99")
+        self.count(counted, row, "count", table=counted)
+        self.quantile(f"{measure}_p50", row, "p50", counted)
+        self.quantile(f"{measure}_p99", row, "p99", counted)
 
     def add_total(self, row: Row) -> None:
         """Adds what processes of a name did."""
