@@ -70,7 +70,9 @@ static void recording(GString *to, const struct dt_summary *summary, struct dt_t
     g_string_append(to, summary->lost_rows ? "; events were lost\n" : ", none lost\n");
     if ((double)untraced >= 1e9)
         g_string_append_printf(
-            to, "Processes were traced for %s of it; the rest has samples, counters and logs\n",
+            to,
+            "Processes were traced for %s of it; the rest has samples, counters, logs, marks "
+            "and spans\n",
             dt_show_ns(dt_summary_ns(summary) - untraced).text);
     g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_RECORDED_KINDS; i++)
