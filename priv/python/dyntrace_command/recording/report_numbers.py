@@ -103,8 +103,8 @@ class Numbers:
             self.count("timeouts", row, "timeouts")
         for table, measure in (("telemetry", "telemetry"), (SPANS, "span")):
             for row in report[table]:
-                self.add_calls(measure, table, row)
-                self.count("failures", row, "failed", table=table)
+                self.add_calls(measure, table, {**row, "table": table})
+                self.count("failures", {**row, "table": table}, "failed")
         for row in report["calls"]:
             self.add_calls("function", "functions", row)
         for row in report["counters"]:
@@ -129,16 +129,16 @@ class Numbers:
         name = f"{row['server']} {row['request']}" if "server" in row else row.get("entry") or row["name"]
         return "" if self.is_single else str(row.get("node", "")), str(name)
 
-    def count(self, measure: str, row: Row, column: str, samples: str = "", table: str = "") -> None:
+    def count(self, measure: str, row: Row, column: str, samples: str = "") -> None:
         """Adds a count, unless the recording does not have it. `samples` is the column of the events behind it, by
         default its own."""
         total, deviation = row[column], row.get(deviation_of(column), 0)
         if total is not None and deviation is not None:
             self.counts.setdefault(measure, {})[self.key(row)] = Count(
-                float(total), float(deviation), self.recorded.seconds(row.get("node", ""), table),
+                float(total), float(deviation), self.recorded.seconds(row.get("node", ""), row.get("table", "")),
                 row[samples or column])
 
-    def quantile(self, measure: str, row: Row, column: str, table: str = "") -> None:
+    def quantile(self, measure: str, row: Row, column: str) -> None:
         """Adds a quantile, if there are durations. The prefix of its column is that of their number."""
         if row[f"{column}_ns"] is None:
             return
@@ -147,13 +147,13 @@ class Numbers:
                         for limit in (row[f"{column}_lower_ns"], row[f"{column}_upper_ns"]))
         self.quantiles.setdefault(measure, {})[self.key(row)] = Quantile(
             float(row[f"{column}_ns"]), lower, upper, durations,
-            durations / self.recorded.seconds(row.get("node", ""), table))
+            durations / self.recorded.seconds(row.get("node", ""), row.get("table", "")))
 
     def add_calls(self, measure: str, counted: str, row: Row) -> None:
         """Adds a row with a count and durations."""
-        self.count(counted, row, "count", table=counted)
-        self.quantile(f"{measure}_p50", row, "p50", counted)
-        self.quantile(f"{measure}_p99", row, "p99", counted)
+        self.count(counted, row, "count")
+        self.quantile(f"{measure}_p50", row, "p50")
+        self.quantile(f"{measure}_p99", row, "p99")
 
     def add_total(self, row: Row) -> None:
         """Adds what processes of a name did."""
