@@ -116,6 +116,13 @@ LANE_nodes = $(filter-out $(foreach lane,$(filter-out nodes,$(LANES)),$(LANE_$(l
 $(addprefix check-,$(LANES)): check-%:
 	$(MAKE) check SUITES='$(LANE_$*)'
 
+# The lane of the command in two parts that take about as long, for .ci/run.
+LONG_COMMANDS := command cluster
+check-command-long:
+	$(MAKE) check SUITES='$(LONG_COMMANDS)'
+check-command-rest:
+	$(MAKE) check SUITES='$(filter-out $(LONG_COMMANDS),$(call named,$(LANE_command)))'
+
 # Suites for a quick check: they attach no consumer and build little. Half of the time goes to viewer_model.
 FAST_SUITES := catalogue command_units dyntrace records report start
 check-fast: export DYNTRACE_CASES ?= 2000
@@ -358,8 +365,9 @@ clean: ## remove all build results
 	find priv/python -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: help all build build-tests cached musl demo page check-page screenshot compile_commands.json check \
-        $(addprefix check-,$(LANES)) check-arm64 check-busy check-fast check-matrix check-release check-sanitize \
-        check-sessions check-packages check-systems check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
+        $(addprefix check-,$(LANES)) check-command-long check-command-rest check-arm64 check-busy check-fast \
+        check-matrix check-release check-sanitize check-sessions check-packages check-systems \
+        check-vm check-docs $(addprefix check-sanitize-,$(SANITIZE_PARTS)) \
         soak docs install deb dist hex lint bench bench-built clean deps deps-arm64 deps-deb deps-packages deps-dist \
         deps-demo deps-musl deps-page deps-check deps-fast deps-release deps-vm deps-systems deps-lint deps-bench \
         deps-matrix
