@@ -903,7 +903,7 @@ idle_node(Config) ->
     Report = test_viewer:json(report, [{format, "json"}], [Folder]),
     #{<<"recording">> := #{<<"kinds">> := Kinds}} = Report,
     [?assert(lists:member(Kind, Kinds), {Kind, Kinds}) || Kind <- [<<"samples">>, <<"counters">>, <<"scheduling">>]],
-    ?assertEqual([], severe(Report)),
+    ?assertEqual([], [Finding || Finding <- severe(Report), not is_of_machine(Finding)]),
     %% The application's worker traces every process except itself, and leaves no run without an end.
     ?assertMatch([null], [Run || #{<<"process">> := #{<<"name">> := <<"dyntrace_autotracer">>}, <<"run_ns">> := Run}
                                      <- maps:get(<<"processes">>, Report)]).
@@ -913,11 +913,13 @@ nodes_that_call(Config) ->
     Folder = folder("calling", Config),
     ok = test_recording:make(Folder, #{named => ["one", "other"]}, fun(Nodes) -> call_each_other(Nodes) end),
     Found = severe(test_viewer:json(report, [{format, "json"}], [Folder])),
-    %% On a busy machine, modules of inets load slowly, and a collection may wait for a CPU.
-    IsOfMachine = fun(#{<<"rule">> := Rule, <<"text">> := Text}) ->
-                          Rule =:= <<"long_collection">> orelse string:find(Text, "code_server of") =/= nomatch
-                  end,
-    ?assertEqual([], lists:filter(fun(Finding) -> not IsOfMachine(Finding) end, Found)).
+    %% On a busy machine, modules of inets load slowly.
+    IsCodeServer = fun(#{<<"text">> := Text}) -> string:find(Text, "code_server of") =/= nomatch end,
+    ?assertEqual([], [Finding || Finding <- Found, not is_of_machine(Finding), not IsCodeServer(Finding)]).
+
+%% On a busy machine, a collection of a large heap may wait for a CPU: here, of the process that loads the test's code.
+is_of_machine(#{<<"rule">> := Rule}) ->
+    Rule =:= <<"long_collection">>.
 
 call_each_other([One, Other]) ->
     Name = test_node:call(Other, fun() -> node() end),
