@@ -113,7 +113,7 @@ class Parquet(unittest.TestCase):
     """The conversion by DuckDB."""
 
     def test_failure(self) -> None:
-        """Its message is reported if it fails after it has read all rows, and there is no file."""
+        """If it fails after it has read all rows, its message is reported, and no file is written."""
         with tempfile.TemporaryDirectory() as place, \
                 unittest.mock.patch.dict(os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
             program, output = os.path.join(place, "duckdb"), os.path.join(place, "x.parquet")

@@ -27,7 +27,7 @@ void dt_json_close(GString *to, char bracket) {
 
 enum escapes { FOR_JSON, FOR_HTML };
 
-/* Whether a byte stands for itself. In a page, the text may be part of a script, so characters with
+/* Whether a byte needs no escape. In a page, the text may be part of a script, so characters with
    a meaning in HTML are also escaped. */
 static bool is_plain(unsigned char byte, enum escapes escapes) {
     if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\')

@@ -163,7 +163,7 @@ class Session:
         return {"events": with_provider(events), "names": with_provider(names), TRACED: with_provider(traced)}
 
     def add_causes(self, events: List[str], others: Sequence[str]) -> None:
-        """Adds the events of the causes, except those that have a filter. LTTng accepts each event once."""
+        """Adds the events of the causes, except long calls (`add_long_calls`). LTTng accepts each event once."""
         for cause in self.wanted.causes:
             if cause.function:
                 continue
