@@ -113,6 +113,10 @@ causes(Config) ->
     [has_cause(Name, Line, until_written(1, Recorder)) || {{Name, _, Line, _}, Recorder} <- Recorders],
     [Calls] = [Recorder || {{"call-" ++ _, _, _, _}, Recorder} <- Recorders],
     ?assertEqual(1, long_calls(hd(until_written(1, Calls)))),
+    %% The stacks of a level show the kind of which there are many.
+    [Many] = [Recorder || {{"processes", _, _, _}, Recorder} <- Recorders],
+    {ok, Stacks} = file:read_file(filename:join(hd(until_written(1, Many)), "stacks.txt")),
+    ?assertMatch({match, _}, re:run(Stacks, "^400 waiting.*:.*\\n    snapshots_SUITE:", [multiline])),
     ?assertEqual([], written_by(Idle)),
     %% The node hangs. Its samples have arrived: the snapshot `processes` took two.
     ?assertEqual([], written_by(Silent)),

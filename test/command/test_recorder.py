@@ -1,9 +1,10 @@
 """A flight recorder without a daemon: when it traces, when it writes, and what it says."""
+import contextlib
 import tempfile
 import time
 import types
 import unittest
-from typing import Any, List
+from typing import Any, Iterator, List
 from unittest import mock
 
 from dyntrace_command.common.failures import Failure
@@ -16,6 +17,7 @@ from dyntrace_command.recording.recorder import Recorder, When
 from dyntrace_command.recording.session import Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder
 
+SILENCE = parsed("silence > 5s")
 NODE: Any = mock.Mock(node="shop@host", **{"show.return_value": "shop@host (7)"})
 
 
@@ -103,21 +105,43 @@ class Recorders(unittest.TestCase):
         self.assertEqual(["trace", "write", "stop"], self.session.done)
         self.assertEqual(1, len(self.recorder.rate.times))
 
+    def test_level(self) -> None:
+        """The snapshot of a level has the stacks of the node, read when it is written."""
+        self.recorder.match(parsed("processes > 5000"), NODE, "processes 6000")
+        with self.read_stacks():
+            self.recorder.write_pending()
+        self.assertEqual(["trace", "write", "stop"], self.session.done)
+        self.assertEqual("stacks of shop\n1 waiting\n\n1 changed\n", self.stacks())
+
     def test_node_hangs(self) -> None:
         """A node that hangs can't be traced: the snapshot is written at once, with the stacks of the node."""
+        with self.read_stacks():
+            self.recorder.match(SILENCE, NODE, "silent", hangs=True)
+        self.assertEqual((["write"], None), (self.session.done, self.recorder.pending))
+        self.assertEqual("stacks of shop\n1 waiting\n\n1 changed\n", self.stacks())
+
+    @staticmethod
+    @contextlib.contextmanager
+    def read_stacks() -> Iterator[None]:
+        """The stacks of a node can be read."""
         with mock.patch.object(recorder, "stacks_of", return_value={}), \
                 mock.patch.object(recorder, "shown", return_value=["stacks of shop", "1 waiting"]), \
                 mock.patch.object(recorder, "notes", return_value=["1 changed"]):
-            self.recorder.match(LOGGED_CRASH, NODE, "silent", hangs=True)
-        self.assertEqual((["write"], None), (self.session.done, self.recorder.pending))
-        self.assertEqual("stacks of shop\n1 waiting\n\n1 changed\n", self.stacks())
+            yield
 
     def test_no_stacks(self) -> None:
         """If the stacks of a node that hangs can't be read, the snapshot says why."""
         failure = Failure("no_stacks", node="shop", why="it has no JIT")
         with mock.patch.object(recorder, "stacks_of", side_effect=failure):
-            self.recorder.match(LOGGED_CRASH, NODE, "silent", hangs=True)
+            self.recorder.match(SILENCE, NODE, "silent", hangs=True)
         self.assertEqual(f"{failure.text}\n", self.stacks())
+
+    def test_no_level(self) -> None:
+        """The snapshot of another cause has no stacks."""
+        self.match()
+        self.recorder.write_pending()
+        assert self.recorder.last
+        self.assertEqual("", self.recorder.last.stacks())
 
     def stacks(self) -> str:
         """The stacks in the last snapshot."""

@@ -79,11 +79,12 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
 
 
 class Match(NamedTuple):
-    """What a snapshot is written for: the cause, the node, a description, the time."""
+    """What a snapshot is written for: the cause, the node, a text, the time; and the node whose stacks it has."""
     cause: str
     node: str
     text: str
     time: float
+    stacks_from: Optional[Node] = None
 
 
 class Recorder:
@@ -157,7 +158,7 @@ class Recorder:
     def match(self, cause: Cause, node: Node, text: str, hangs: bool = False) -> None:
         """Begins a snapshot, or counts the match if there is one already or the limit is reached."""
         if not self.pending and self.rate.allows(time.time()):
-            self.begin(cause.name, node.node, text, node if hangs else None)
+            self.begin(cause.name, node.node, text, node if cause.level else None, hangs)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
@@ -184,17 +185,17 @@ class Recorder:
                 if text:
                     self.match(cause, node, text, hangs=True)
 
-    def begin(self, cause: str, node: str, text: str, hung: Optional[Node] = None) -> None:
-        """Writes a snapshot. `hung`: the node that hangs, whose stacks are added. Without it, if processes are traced
-        on demand, they are traced for a while first."""
+    def begin(self, cause: str, node: str, text: str, stacks_from: Optional[Node] = None, hangs: bool = False) -> None:
+        """Writes a snapshot, with the stacks of `stacks_from`. If processes are traced on demand, they are traced for a
+        while first, unless the node hangs."""
         if self.pending:
             return
         self.restart_count()
-        match = Match(cause, node, text, time.time())
-        if self.session.wanted.traces_on_demand and not hung and self.has_room():
+        match = Match(cause, node, text, time.time(), stacks_from)
+        if self.session.wanted.traces_on_demand and not hangs and self.has_room():
             self.pending = match, self.session.begin_tracing()
         else:
-            self.write(match, self.rate, hung)
+            self.write(match, self.rate)
 
     def restart_count(self) -> None:
         """Saves the number of matches after the last snapshot, and counts those after the next one."""
@@ -219,7 +220,7 @@ class Recorder:
             self.pending = None
             self.session.trace(False)
 
-    def write(self, match: Match, rate: Rate, hung: Optional[Node] = None) -> None:
+    def write(self, match: Match, rate: Rate) -> None:
         """Writes a snapshot. If the disk is full, the recorder continues: there may be space at the next cause."""
         now = time.time()
         rate.tries(now)
@@ -227,8 +228,8 @@ class Recorder:
             self.check_room()
             with self.place.begun(match.cause, clean(match.node), match.time, clean(match.text)) as snapshot:
                 self.session.take_snapshot(snapshot.recording())
-                if hung:
-                    snapshot.save_stacks(stacks_text(hung))
+                if match.stacks_from:
+                    snapshot.save_stacks(stacks_text(match.stacks_from))
                 snapshot.save()
         except (Failure, OSError) as failure:
             self.refuse(match.cause, failure)
