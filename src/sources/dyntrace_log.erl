@@ -224,17 +224,18 @@ report(Event = #{level := Level}, #{text := Show}) ->
         Pid = pid(Event),
         Text = text(Event, Show),
         %% First, because a flight recorder names its snapshot after the first cause.
-        _ = [ok = dyntrace:report(crash_report, {Pid, Text}) || is_crash(Event)],
+        ok = report_crash(dyntrace_crash:read(Event), Show, Pid, Text),
         dyntrace:report(log, {Pid, Level, Text})
     after
         erase(?IS_INSIDE)
     end.
 
-%% A report of proc_lib, of Elixir's Logger, which replaces those of OTP and of the VM, or of the VM.
-is_crash(#{msg := {report, #{label := {proc_lib, crash}}}}) -> true;
-is_crash(#{meta := #{crash_reason := _}}) -> true;
-is_crash(#{msg := {"Error in process " ++ _, _}, meta := #{error_logger := #{emulator := true}}}) -> true;
-is_crash(_) -> false.
+report_crash(none, _, _, _) ->
+    ok;
+report_crash({Initial, Name, Reason}, shape, Pid, Text) ->
+    report_crash({Initial, Name, element(1, outline(Reason, ?TERMS))}, full, Pid, Text);
+report_crash({Initial, Name, Reason}, full, Pid, Text) ->
+    dyntrace:report(crash_report, {Pid, Initial, Name, Reason, Text}).
 
 %% A program can set the metadata `pid' to any term. In an event from another node it is a pid of that node.
 pid(#{meta := #{pid := Pid}}) when is_pid(Pid) -> Pid;

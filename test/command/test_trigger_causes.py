@@ -51,6 +51,12 @@ class Causes(unittest.TestCase):
             found = any(fnmatch.fnmatchcase(reason, pattern) for pattern in patterns)
             self.assertEqual(is_crash, not found, reason)
 
+    def test_crash_text(self) -> None:
+        """A report is described by the name and the reason, or by its text if it has no reason."""
+        self.assertEqual("<0.9.0> shop_oven {burnt,bread}",
+                         LOGGED_CRASH.text(["<0.9.0>", "shop_oven", "{burnt,bread}", "crasher: initial call: ..."]))
+        self.assertEqual("<0.9.0> a request failed", LOGGED_CRASH.text(["<0.9.0>", "", "", "a request failed"]))
+
     def test_calls(self) -> None:
         """The filter has the function and the time; the name is valid for a folder."""
         for word, name, condition in [

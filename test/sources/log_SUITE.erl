@@ -11,9 +11,9 @@ suite() ->
     [{timetrap, {minutes, 4}}, {ct_hooks, [test_autotracer]}].
 
 all() ->
-    [values, hostile, long_texts, lttng, supervisor_and_crash_reports, crash_reports, levels, shapes, by_default, off,
-     flood, no_loop, nothing_left_behind, installed_and_removed, killed, slow_keeper, removed_by_another,
-     another_handler_of_the_name, no_trace_events].
+    [values, hostile, long_texts, lttng, supervisor_and_crash_reports, crash_reports, crash_events, levels, shapes,
+     by_default, off, flood, no_loop, nothing_left_behind, installed_and_removed, killed, slow_keeper,
+     removed_by_another, another_handler_of_the_name, no_trace_events].
 
 %% -- Values --------------------------------------------------------------------------------
 
@@ -159,11 +159,28 @@ crash_reports(Config) ->
     test_wait:until("the reports", lists:sort([ChildText, UncaughtText, ElixirText]),
                     fun() -> lists:sort([Pid || {crash_report, #{pid := Pid}} <- test_bpftrace:events(Consumer)]) end),
     ?assertMatch([], maps:get(processes, following(Config))),
-    Texts = maps:from_list([{Pid, Text}
-                            || {crash_report, #{pid := Pid, text := Text}} <- test_bpftrace:stop(Consumer)]),
-    ?assertMatch(#{ChildText := <<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>,
-                   UncaughtText := <<"Error in process ~p with exit value", _/binary>>,
-                   ElixirText := <<"...">>}, Texts).
+    Reports = maps:from_list([{Pid, Report} || {crash_report, Report = #{pid := Pid}} <- test_bpftrace:stop(Consumer)]),
+    ?assertMatch(#{ChildText := #{initial := <<"log_SUITE:child/0">>, name := <<>>,
+                                  reason := <<"on_purpose">>,
+                                  text := <<"crasher: initial call: log_SUITE:child/0, pid: <", _/binary>>},
+                   UncaughtText := #{initial := <<>>, name := <<>>, reason := <<"{uncaught,[", _/binary>>,
+                                     text := <<"Error in process ~p with exit value", _/binary>>},
+                   ElixirText := #{initial := <<>>, name := <<>>, reason := <<>>, text := <<"...">>}}, Reports).
+
+%% An event has any shape, and not all say that the process exits.
+crash_events(_) ->
+    Read = fun dyntrace_crash:read/1,
+    Crash = fun(Info) -> #{msg => {report, #{label => {proc_lib, crash}, report => [Info, []]}}, meta => #{}} end,
+    Info = fun(Class) -> [{initial_call, {shop, bake, ['Argument__1']}}, {registered_name, oven},
+                          {error_info, {Class, burnt, []}}] end,
+    ?assertEqual({{shop, bake, 1}, oven, {burnt, []}}, Read(Crash(Info(error)))),
+    ?assertEqual({{shop, bake, 1}, oven, burnt}, Read(Crash(Info(exit)))),
+    ?assertEqual({{shop, bake, 1}, oven, {{nocatch, burnt}, []}}, Read(Crash(Info(throw)))),
+    ?assertEqual({<<>>, <<>>, ''}, Read(Crash([initial_call | none]))),
+    Elixir = fun(Meta) -> #{msg => {string, "x"}, meta => Meta#{crash_reason => {burnt, []}}} end,
+    ?assertEqual({<<>>, oven, {burnt, []}}, Read(Elixir(#{domain => [otp, elixir], registered_name => oven}))),
+    ?assertEqual({<<>>, <<>>, ''}, Read(Elixir(#{domain => [elixir]}))),
+    ?assertEqual(none, Read(#{msg => {string, "x"}, meta => #{}})).
 
 %% On the node.
 crashed() ->

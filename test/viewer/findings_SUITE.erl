@@ -16,9 +16,9 @@ suite() ->
 all() ->
     [rules, refused_locks, not_found, gave_up_and_back, gave_up_at_the_end, frequent_error, formatting,
      terms_by_inference, copied_argument, storm_at_a_listener, suspended_first, stuck, not_stuck,
-     loop_is_reported_once, results, kinds_of_crashes, worst_crashes_first, throttled_node, files_or_ports, ends_of_otp,
-     parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call, exhausted, computing, stacks,
-     planted, planted_waits, timed_out, busy_without_deliveries, timers].
+     loop_is_reported_once, results, crash_reports, kinds_of_crashes, worst_crashes_first, throttled_node,
+     files_or_ports, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call,
+     exhausted, computing, stacks, planted, planted_waits, timed_out, busy_without_deliveries, timers].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -770,6 +770,21 @@ results(Config) ->
     [?assertMatch([{high, "<0.140.0> " ++ _}], Crashed([Known, Earlier]))
      || Known <- [[identity(10, ?B, "shop_sup", "supervisor:shop/1"), identity(11, pid(40), "", "shop:init/1", ?B)],
                   identity(10, pid(40), "shop_db")]].
+
+%% The crash report of a process that is not traced is a crash. While it is traced, its exit is one.
+crash_reports(Config) ->
+    Untraced = {10, withheld, #{what => "all_events", why => "no consumer requests them"}},
+    Reported = fun(At, Reason) -> {At, crash_report, #{pid => ?B, initial => "shop_oven:init/1", name => "shop_oven",
+                                                       reason => Reason, text => "crasher: ..."}} end,
+    Reason = "{burnt,[{shop_oven,bake,1,[{line,7}]}]}",
+    Crashes = [{high, "<0.91.0> shop_oven crashed: " ++ Reason}],
+    Found = [found(crashes, Report)
+             || Report <- reports([[in(0, ?A), Untraced, Reported(20, Reason)],
+                                   %% For example of a failed request: its process goes on.
+                                   [in(0, ?A), Untraced, Reported(20, "")],
+                                   [in(0, ?A), Reported(20, Reason)],
+                                   [in(0, ?A), Reported(20, Reason), exited(30, ?B, Reason)]], Config)],
+    ?assertEqual([Crashes, [], [], Crashes], Found).
 
 %% The same kind: reasons that differ only in data.
 kinds_of_crashes(Config) ->

@@ -158,7 +158,7 @@ static const struct handling {
     [DT_node_up] = {dt_instants_event, OTHERS},
     [DT_node_down] = {dt_instants_event, OTHERS},
     [DT_log] = {dt_instants_event, OTHERS},
-    [DT_crash_report] = {ignore, OTHERS}, /* `log` has the same text */
+    [DT_crash_report] = {dt_process_event, OTHERS},
     [DT_user_mark] = {dt_instants_event, OTHERS},
     [DT_user_trace_s1] = {dt_instants_event, OTHERS},
     [DT_user_trace_i4s4] = {dt_instants_event, OTHERS},

@@ -315,6 +315,7 @@ struct dt_exit {
     int64_t time;
     const char *reason; /* text */
     enum dt_exit_kind kind;
+    bool is_logged;             /* only a report of the crash is recorded */
     struct dt_process **linked; /* the processes and ports linked to it, as far as recorded */
     unsigned links;
 };

@@ -57,15 +57,12 @@ static void link_event(struct node *node, const char *from, const char *to, cons
     dt_unlink(p, other);
 }
 
-static void exit_event(struct node *node, const char *pid, const char *reason) {
-    struct process *p = dt_process_of(node, pid);
-    struct dt_exit report;
+static void end_process(struct process *p, const char *reason, struct dt_exit report) {
+    struct node *node = p->node;
 
-    if (!p || p->has_exited)
-        return;
     DT_RUN_HOOKS(node->world, leaving, p);
-    report = (struct dt_exit){
-        .process = &p->seen, .time = node->world->now, .kind = dt_exit_kind(p, reason)};
+    report.process = &p->seen;
+    report.time = node->world->now;
     report.linked = dt_linked(p, &report.links);
     p->has_exited = true;
     p->seen.ended = report.time;
@@ -77,6 +74,25 @@ static void exit_event(struct node *node, const char *pid, const char *reason) {
     g_free(report.linked);
     dt_unlink_all(p);
     dt_process_retire(p);
+}
+
+static void exit_event(struct node *node, const char *pid, const char *reason) {
+    struct process *p = dt_process_of(node, pid);
+
+    if (p && !p->has_exited)
+        end_process(p, reason, (struct dt_exit){.kind = dt_exit_kind(p, reason)});
+}
+
+/* While processes are traced, the event of the exit follows, and says which processes are linked.
+ */
+static void crash_report(struct node *node, const struct dt_crash_report *e) {
+    struct process *p = dt_process_of(node, e->pid);
+
+    if (!p || p->has_exited)
+        return;
+    learn(p, &(struct identity){NULL, e->initial, e->name, ""});
+    if (*e->reason && node->untraced_from != DT_NO_VALUE)
+        end_process(p, e->reason, (struct dt_exit){.kind = DT_CRASH, .is_logged = true});
 }
 
 static void named(struct node *node, const struct dt_process_named *e, struct process *parent) {
@@ -128,6 +144,9 @@ void dt_process_event(struct node *node, const struct dt_recorded *event) {
         break;
     case DT_port_exit:
         exit_event(node, e->port_exit.port, e->port_exit.reason);
+        break;
+    case DT_crash_report:
+        crash_report(node, &e->crash_report);
         break;
     case DT_process_link:
         link_event(node, e->process_link.from, e->process_link.to, e->process_link.type);

@@ -9,6 +9,11 @@ from dyntrace_command.common.tables import rows
 from dyntrace_command.common.trigger_levels import Level, is_level, level
 
 
+# A field of function_duration, which is shown in milliseconds; fields of crash_report, whose text is shown if it has no
+# reason.
+DURATION, REASON, TEXT = "duration", "reason", "text"
+
+
 class Cause(NamedTuple):
     """A cause: its name, which is also part of folder names; the event, possibly with a provider or as a pattern; an
     LTTng filter, if not every such event matches; the fields that describe the cause to users; the level with which
@@ -23,8 +28,10 @@ class Cause(NamedTuple):
 
     def text(self, values: Sequence[str]) -> str:
         """Returns a description without contents. Any program of the node's user may have written the values."""
-        return " ".join(milliseconds(value) if field == DURATION else hide(value)
-                        for field, value in zip(self.fields, values) if value)
+        shown = {field: value for field, value in zip(self.fields, values) if value}
+        if REASON in shown:
+            shown.pop(TEXT, None)
+        return " ".join(milliseconds(value) if field == DURATION else hide(value) for field, value in shown.items())
 
 
 def milliseconds(value: str) -> str:
@@ -51,7 +58,7 @@ END = "end"
 REQUESTED = Cause("snapshot", "user_mark", 'name == "snapshot"', ("pid", "text"))
 
 # Replaces `crash` in a flight recorder that does not trace processes until a cause fires.
-LOGGED_CRASH = Cause("crash", "crash_report", "", ("pid", "text"))
+LOGGED_CRASH = Cause("crash", "crash_report", "", ("pid", "name", REASON, TEXT))
 
 CAUSES = {cause.name: cause for cause in [
     Cause("crash", "process_exit", NO_CRASH, ("pid", "reason")),
@@ -63,8 +70,6 @@ CAUSES = {cause.name: cause for cause in [
     Cause(END, ""),
 ]}
 
-# The field of function_duration.
-DURATION = "duration"
 NS = {"us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9}
 CALL = "call:"
 LONG_CALL = re.compile(r"call:(\S+)\s*>\s*(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s)", re.ASCII)
