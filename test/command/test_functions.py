@@ -1,9 +1,16 @@
 """Functions as users name them on the command line."""
 import argparse
+import io
+import sys
 import unittest
+from typing import List, Tuple
+from unittest import mock
 
 from dyntrace_command.cli.arguments import function as of_next
+from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.functions import Function, event_filter, parsed
+from dyntrace_command.node.node import check_traced
+from dyntrace_command.node.status import Status
 
 
 class Functions(unittest.TestCase):
@@ -28,6 +35,21 @@ class Functions(unittest.TestCase):
         for text in ("shop", "shop:", ":pay/1", "shop:pay/x", "shop:pay/1/2", "shop:pa y/1", "sh*p:pay", "shop:p*y",
                      'shop:"pay"', "shop:pay\\", "shop:pay/1\n"):
             self.assertIsNone(parsed(text), text)
+
+    def test_untraced(self) -> None:
+        """Events of calls require that the node traces functions; the groups of the default do not."""
+        said, nothing = r"shop@vm \(7\) traces no function, .* of calls\n  next: .*`dyntrace:follow\(", r"\A\Z"
+        cases: List[Tuple[List[Tuple[str, str]], List[str], str]] = [
+            ([("functions", "0")], ["sends", "calls"], said), ([("functions", "0")], [], nothing),
+            ([("functions", "0")], ["all"], nothing), ([], ["calls"], nothing),
+            ([("functions", "1"), ("function", "shop:pay/2")], ["calls"], nothing)]
+        for lines, groups, expected in cases:
+            node = mock.Mock(status=Status(lines), **{"show.return_value": "shop@vm (7)"})
+            with mock.patch.object(sys, "stderr", io.StringIO()) as errors:
+                check_traced(node, [], groups=groups)
+            self.assertRegex(errors.getvalue(), expected)
+        with self.assertRaisesRegex(Failure, "untraced_functions"):
+            check_traced(mock.Mock(status=Status([("functions", "0")])), [Function("shop", "pay")], groups=["calls"])
 
     def test_next(self) -> None:
         """A request begins in a function of any arity."""

@@ -70,7 +70,7 @@ def chosen_nodes(options: argparse.Namespace) -> Sequence[Node]:
     chosen = [pick(name) for name in options.nodes] or [pick(None)]
     functions = [*options.functions, *(cause.function for cause in options.when or [] if cause.function)]
     for node in chosen:
-        check_traced(node, functions)
+        check_traced(node, functions, groups=options.events)
     return chosen
 
 

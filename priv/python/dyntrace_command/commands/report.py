@@ -30,7 +30,7 @@ def report(options: argparse.Namespace) -> None:
         output = stack.enter_context(output_of(options, chosen))
         temporary = stack.enter_context(temporary_folder())
         for node in chosen:
-            check_traced(node, options.functions)
+            check_traced(node, options.functions, groups=options.events)
         folder = new_folder(options.keep or os.path.join(temporary, "recording"))
         if folder == output:
             os.rmdir(folder)

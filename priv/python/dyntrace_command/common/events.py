@@ -31,6 +31,9 @@ OF_ALL = ["port_scheduling", "receives"]
 # appear only as deliveries.
 OF_CLUSTER = ["messages"]
 
+# Groups with events of the functions that a node is configured to trace.
+OF_FUNCTIONS = ["calls", "durations"]
+
 # Groups that require no trace flags. A flight recorder records only these until a cause fires.
 UNTRACED = ["requests", "annotations", "counters", "samples", "log", "vm"]
 

@@ -109,6 +109,9 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
     "untraced_functions": (NO_NODE, "{node} traces {traced}, not {functions}; only the node itself can change "
                            "that", "in the node, type `dyntrace:follow(#{{functions => [{terms}]}}).`, which replaces "
                            "the functions that it traces now; then record again"),
+    "no_calls": (NO_NODE, "{node} traces no function, so there will be no events of {groups}",
+                 "in the node, type `dyntrace:follow(#{{functions => [{{Module, Function, Arity}}]}}).`, or set the "
+                 "option `functions`; `--functions MODULE:FUNCTION/ARITY` selects from these functions"),
     "no_lttng": (NO_NODE, "process {pid} ({name}) has not loaded LTTng's tracepoints",
                  "where the node runs, install LTTng's library (Debian 12: liblttng-ust1, later: liblttng-ust1t64); if "
                  "it is installed, type `dyntrace:info().` in the node: `backends` says why `lttng` is missing"),

@@ -9,9 +9,10 @@ import re
 import sys
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from dyntrace_command.common.events import OF_FUNCTIONS
 from dyntrace_command.common.failures import Failure, user_name
 from dyntrace_command.common.functions import Function
-from dyntrace_command.common.terminal import clean
+from dyntrace_command.common.terminal import clean, say
 from dyntrace_command.host.process import Process
 from dyntrace_command.host.sandbox import ANSWER_MOST, NO_ANSWER, SECONDS, Answer, Rights, isolated
 from dyntrace_command.node.container import Container
@@ -182,14 +183,19 @@ def status_now(node: Node) -> Status:
     return Status()
 
 
-def check_traced(node: Node, asked: Sequence[Function], status: Optional[Status] = None) -> None:
-    """Raises Failure if, by its own status, it does not trace one of the functions. `status`: a newer one."""
+def check_traced(node: Node, asked: Sequence[Function], status: Optional[Status] = None,
+                 groups: Sequence[str] = ()) -> None:
+    """Raises Failure if, by its own status, it does not trace one of the functions. Says if it traces no function at
+    all, but one of these groups of events requires that. `status`: a newer one."""
     traced = (status or node.status).functions()
     missing = [function for function in asked if traced is not None and not any(map(function.is_in, traced))]
     if missing:
         raise Failure("untraced_functions", node=node.show(), functions=", ".join(each.show() for each in missing),
                       traced=", ".join(each.show() for each in traced or [])[:200] or "no function",
                       terms=", ".join(each.erlang() for each in asked))
+    lacking = [group for group in groups if group in OF_FUNCTIONS]
+    if traced == [] and lacking:
+        say(Failure("no_calls", node=node.show(), groups=", ".join(lacking)).text)
 
 
 def nodes(more: Optional[More] = None) -> List[Node]:
