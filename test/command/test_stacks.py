@@ -1,11 +1,14 @@
 """What `dyntrace stacks` prints of a snapshot."""
 import copy
+import time
 import unittest
 from typing import Any, Dict, Iterator, List
 from unittest import mock
 
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.node import why_untraced
+from dyntrace_command.node.called_servers import CalledServers
+from dyntrace_command.node.stack_snapshot import Captured, Snapshot, Stack
 from dyntrace_command.node.stack_text import GROUPS, checked, notes, shown
 from dyntrace_command.node.status import Status
 from dyntrace_command.node.why_untraced import untraced
@@ -48,6 +51,23 @@ class Stacks(unittest.TestCase):
             "    shop:pay/1  shop.erl:11  (2 times)", "    proc_lib:init_p/5",
             "1 process was running: a running process has the stack that it saved last"],
             printed(copy.deepcopy(SNAPSHOT)))
+
+    def test_awaited(self) -> None:
+        """The server is named if only its caller is shown, although it is read before or after the caller."""
+        pids = {1: "<0.91.0>", 2: "<0.93.0>", 3: "<0.94.0>"}
+        processes = {pid: Captured(pid, 10 * pid, "waiting", True, 0, "", Stack(0, (), True), called)
+                     for pid, called in ((1, (20,)), (2, ()), (3, (20,)))}
+        for name, order in (("cart", (1, 2)), ("till", (2, 3))):
+            snapshot: Any = Snapshot.__new__(Snapshot)
+            structures = mock.Mock(pid=pids.get, atom={10: "cart", 20: "stock", 30: "till"}.get,
+                                   **{"addresses.return_value": order})
+            snapshot.wanted, snapshot.until, snapshot.structures = name, time.monotonic() + 60, structures
+            snapshot.processes = snapshot.running = snapshot.inconsistent = 0
+            snapshot.servers = CalledServers(mock.Mock(), mock.Mock(**{"bounds.return_value": (0, 1)}), structures)
+            with mock.patch.object(Snapshot, "capture", lambda _, address: processes[address]):
+                groups = list(snapshot.groups().values())
+            self.assertEqual([([name], [("<0.93.0>", "stock", 1)])],
+                             [(group["names"], snapshot.servers.most_called(group["servers"], 5)) for group in groups])
 
     def test_groups(self) -> None:
         """A terminal gets the first groups, a file all that were read."""

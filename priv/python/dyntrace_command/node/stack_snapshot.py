@@ -115,6 +115,9 @@ class Snapshot:
                 self.unread += 1
                 continue
             process = self.capture(address)
+            if process and process.name:
+                # The wanted process may call it.
+                self.servers.register(process.pid, process.name)
             if process is None or not self.is_wanted(process):
                 continue
             self.processes += 1
@@ -133,8 +136,6 @@ class Snapshot:
         group["count"] += 1
         group["queue"] += process.queue
         group["longest"] = max(group["longest"], process.queue)
-        if process.name:
-            self.servers.register(process.pid, process.name)
         if process.name and len(group["names"]) < NAMES_MOST:
             group["names"].append(self.structures.atom(process.name))
         self.servers.add(group["servers"], process.server)
