@@ -898,8 +898,8 @@ with_token(Label, Fun) ->
 
 %% Without a token, the request is inferred from the call of a traced function and the messages after it.
 next_request(Config) ->
-    Command = test_command:start(["request", ?config(os_pid, Config), "--next", "command_SUITE:paid"]),
-    ok = test_command:await("waiting for a call of command_SUITE:paid", Command),
+    Command = test_command:start(["request", ?config(os_pid, Config), "--next", "command_SUITE:paid/1"]),
+    ok = test_command:await("waiting for a call of command_SUITE:paid/1", Command),
     until_traced(Config),
     ok = call(Config, fun() -> ask_idle_server(fun paid/1) end),
     {0, Output} = test_command:finish(Command),
@@ -1443,7 +1443,7 @@ wrong_arguments(_) ->
                  {["view", "x", "-o", "x.pdf"], "'x.pdf', must end in one of .html"},
                  {["report", "-o", "x"], "'x'"}, {["request"], "LABEL"},
                  {["request", "1", "2", "--next", "a:b"], "LABEL"},
-                 {["request", "--next", "a"], "'a', must be MODULE:FUNCTION"}, {["top", "--rows", "0"], "'0'"},
+                 {["request", "--next", "a"], "'a', must be MODULE:FUNCTION/ARITY"}, {["top", "--rows", "0"], "'0'"},
                  {["top", "--sort", "size"], "size"},
                  {["top", "--sort", "sent"], "sent works only with --exact"},
                  {["top", "--exact", "--sort", "queue"], "queue works only without --exact"},

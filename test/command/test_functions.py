@@ -7,6 +7,7 @@ from typing import List, Tuple
 from unittest import mock
 
 from dyntrace_command.cli.arguments import function as of_next
+from dyntrace_command.commands.request import awaited
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.functions import Function, event_filter, parsed
 from dyntrace_command.node.node import check_traced
@@ -52,7 +53,14 @@ class Functions(unittest.TestCase):
             check_traced(mock.Mock(status=Status([("functions", "0")])), [Function("shop", "pay")], groups=["calls"])
 
     def test_next(self) -> None:
-        """A request begins in a function of any arity."""
-        self.assertEqual("'Elixir.Shop':'paid?'", of_next("Elixir.Shop:paid?"))
-        for text in ("shop:pay/1", "shop:_", "shop"):
+        """A request begins in a function of one arity or, without an arity, of any."""
+        for text, shown, condition in [
+                ("Elixir.Shop:paid?", "'Elixir.Shop':'paid?'",
+                 """(str(arg1, 22) == "'Elixir.Shop':'paid?'/" || str(arg1, 23) == "'Elixir.Shop':'paid?'/")"""),
+                ("shop:pay/_", "shop:pay", '(str(arg1, 9) == "shop:pay/" || str(arg1, 10) == "shop:pay/")'),
+                ("shop:pay/1", "shop:pay/1", 'str(arg1) == "shop:pay/1"')]:
+            wanted = awaited(argparse.Namespace(next=of_next(text)))
+            self.assertEqual((f"a call of {shown}", {"ENTRY": condition}), (wanted.name, wanted.words))
+        self.assertIn("functions => [{shop, pay, 1}]", Failure(wanted.key, **wanted.values, seconds=1).text)
+        for text in ("shop:_", "shop:_/1", "shop", "shop:pay/x"):
             self.assertRaises(argparse.ArgumentTypeError, of_next, text)

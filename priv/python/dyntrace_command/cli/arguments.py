@@ -45,12 +45,12 @@ def snapshot_count(text: str) -> int:
     return number_of("snapshots", text)
 
 
-def function(text: str) -> str:
+def function(text: str) -> Function:
     """Checks --next."""
     found = parsed(text)
-    if found is None or found.name == ANY or "/" in text:
-        raise argparse.ArgumentTypeError(f"invalid function: {text!r}, must be MODULE:FUNCTION")
-    return found.show()
+    if found is None or found.name == ANY:
+        raise argparse.ArgumentTypeError(f"invalid function: {text!r}, must be MODULE:FUNCTION/ARITY")
+    return found
 
 
 def functions(text: str) -> List[Function]:

@@ -193,8 +193,9 @@ SUBCOMMANDS = {
     "request": Subcommand("follow one request through processes, as a timeline", [
         NODE,
         argument("label", nargs="?", metavar="LABEL", help="the label of its seq_trace token"),
-        argument("--next", type=arguments.function, metavar="MODULE:FUNCTION", help="follow the next request that "
-                 "calls this function, inferred from its messages; the node has to trace the function"),
+        argument("--next", type=arguments.function, metavar="MODULE:FUNCTION/ARITY", help="follow the next "
+                 "request that calls this function, inferred from its messages; the node has to trace the function; "
+                 "without /ARITY all arities"),
         for_seconds(60, "how long to wait for the request (default: 60)"),
         JSON],
         "request.request"),
@@ -305,7 +306,7 @@ def check_request(options: argparse.Namespace, whole: argparse.ArgumentParser) -
     if options.label is None and options.next is None:
         options.node, options.label = None, options.node
     if (options.label is None) == (options.next is None):
-        whole.error("request: give either a LABEL or --next MODULE:FUNCTION")
+        whole.error("request: give either a LABEL or --next MODULE:FUNCTION/ARITY")
 
 
 def check_record(options: argparse.Namespace, whole: argparse.ArgumentParser) -> None:

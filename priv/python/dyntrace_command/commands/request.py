@@ -9,6 +9,7 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from dyntrace_command.common.failures import Failure
+from dyntrace_command.common.functions import ANY
 from dyntrace_command.common.json_output import put
 from dyntrace_command.common.terminal import say
 from dyntrace_command.host.children import Interrupted
@@ -42,10 +43,10 @@ class Awaited(NamedTuple):
 def awaited(options: argparse.Namespace) -> Awaited:
     """Returns the request that the arguments select."""
     if options.next:
-        module, name = options.next.split(":", 1)
-        return Awaited("names+candidate_messages", {"ENTRY": begins_with("arg1", f"{options.next}/")}, inferred,
-                       f"a call of {options.next}", "no_call",
-                       {"function": options.next, "module": module, "name": name})
+        name = options.next.show()
+        entry = begins_with("arg1", f"{name}/") if options.next.arity == ANY else f'str(arg1) == "{text(name)}"'
+        return Awaited("names+candidate_messages", {"ENTRY": entry}, inferred, f"a call of {name}", "no_call",
+                       {"function": name, "term": options.next.erlang()})
     return Awaited("names+token_messages", {"LABEL": text(options.label)}, exact,
                    f"messages with the label {options.label}", "no_request", {"label": options.label})
 

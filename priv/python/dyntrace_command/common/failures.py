@@ -105,7 +105,7 @@ FAILURES: Dict[str, Tuple[int, str, str]] = {
                    "all processes"),
     "no_call": (NO_NODE, "no call of {function} was traced within {seconds} s",
                 "if the function was called, the node does not trace it: in the node, type "
-                "`dyntrace:follow(#{{functions => [{{{module}, {name}, '_'}}]}}).`"),
+                "`dyntrace:follow(#{{functions => [{term}]}}).`"),
     "untraced_functions": (NO_NODE, "{node} traces {traced}, not {functions}; only the node itself can change "
                            "that", "in the node, type `dyntrace:follow(#{{functions => [{terms}]}}).`, which replaces "
                            "the functions that it traces now; then record again"),
