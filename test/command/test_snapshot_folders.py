@@ -1,12 +1,14 @@
 """The folders whose snapshots `dyntrace snapshot --list` shows."""
 import argparse
+import io
 import os
+import sys
 import tempfile
 import unittest
 from typing import List
 from unittest import mock
 
-from dyntrace_command.cli.subcommands import snapshot_folders
+from dyntrace_command.cli.subcommands import parsed, snapshot_folders
 from dyntrace_command.commands import snapshot
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.recording.snapshots import Snapshot
@@ -28,6 +30,14 @@ class SnapshotFolders(unittest.TestCase):
                              [os.path.join(services, "bank"), os.path.join(services, "shop")])
             os.mkdir(default)
             self.assertEqual(snapshot_folders(default, services), [default])
+
+    def test_without_option(self) -> None:
+        """A folder without -o would be a host."""
+        for words, hint in ([["night"], "`dyntrace snapshot --list -o night`"], [["./night"], "-o names a folder"],
+                            [["-o", "-"], "`dyntrace snapshot --list -o FOLDER`"]):
+            with mock.patch.object(sys, "stderr", io.StringIO()) as errors, self.assertRaises(SystemExit):
+                parsed(["snapshot", "--list", *words])
+            self.assertIn(hint, errors.getvalue())
 
     def test_unreadable(self) -> None:
         """A folder that can't be read does not hide the others, and the command fails at the end."""

@@ -124,7 +124,8 @@ def hertz(text: str) -> int:
 def host_name(text: str) -> str:
     """Checks HOST. It must not look like an option of ssh, and is also the name of a folder."""
     if not re.fullmatch(r"(?:\w[\w.-]*@)?[\w\[][\w.:\[\]-]*", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"invalid host name: {text!r}")
+        raise argparse.ArgumentTypeError(f"invalid host name: {text!r}; -o names a folder" if "/" in text
+                                         else f"invalid host name: {text!r}")
     return text
 
 

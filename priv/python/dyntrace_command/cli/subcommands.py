@@ -339,7 +339,8 @@ def check_snapshot(options: argparse.Namespace, whole: argparse.ArgumentParser) 
         whole.error("snapshot: --json requires --list")
     if options.list:
         if options.hosts or options.output == "-":
-            whole.error("snapshot: --list takes neither HOST nor -o -")
+            whole.error("snapshot: --list takes neither HOST nor -o -; it lists the folder of -o: `dyntrace snapshot "
+                        f"--list -o {options.hosts[0] if options.hosts else 'FOLDER'}`")
         options.folders = [options.output] if options.output else snapshot_folders(SNAPSHOTS, OF_SERVICES)
 
 
