@@ -1,9 +1,14 @@
 """What the command says about a recording, from the report's numbers."""
+import json
 import unittest
 from typing import Any, Dict, List, Optional, Tuple
+from unittest import mock
 
+from dyntrace_command.common.failures import Failure
+from dyntrace_command.recording import recording_contents
 from dyntrace_command.recording.recording import Recorded
-from dyntrace_command.recording.recording_contents import Examined, findings_text, lost_text, of_report, said
+from dyntrace_command.recording.recording_contents import Examined, examine, findings_text, lost_text, of_report
+from dyntrace_command.recording.rendering import said
 
 
 def report(lost: Optional[int], gaps: List[Optional[int]]) -> Dict[str, Any]:
@@ -29,6 +34,19 @@ class Numbers(unittest.TestCase):
         self.assertEqual(["dyntrace: no names\n  next: wait", "dyntrace: nothing: \\x1b"], said(error))
         self.assertEqual(Examined(17, 0, False, ["no names"], None, "Findings: none"),
                          of_report(report(0, []), ["no names"]))
+
+    def test_examined(self) -> None:
+        """The numbers are those of the same command as for the output; without its tools, they are unknown."""
+        mirror: Any = mock.Mock(**{"as_typed": str})
+        command = ["/bin/echo", json.dumps(report(3, []))]
+        with mock.patch.object(recording_contents, "view_command", return_value=command) as viewed:
+            self.assertEqual(Examined(17, 3, False, [], None, "Findings: none"), examine(mirror))
+            examine(mirror, page={"path": "x.html"})
+        self.assertEqual([mock.call(mirror, None, {"format": "json"}),
+                          mock.call(mirror, "x.html", {"path": "x.html", "report": "yes"})], viewed.mock_calls)
+        missing = Failure("no_plugin", places="", folder="")
+        with mock.patch.object(recording_contents, "view_command", side_effect=missing):
+            self.assertIsNone(examine(mirror))
 
     def test_summary(self) -> None:
         """Important remarks come first."""

@@ -14,7 +14,7 @@ from dyntrace_command.common.terminal import clean, size
 from dyntrace_command.host.execution import LastOutput, TimedStream, end_with_parent
 from dyntrace_command.host.trees import folder_size, remove_tree
 from dyntrace_command.recording.archive import unpack
-from dyntrace_command.recording.recording_contents import said
+from dyntrace_command.recording.rendering import said
 
 SNAPSHOT_S = 600
 # Seconds that a host's command has to end after its output or after it was killed.

@@ -2,16 +2,14 @@
 format: its events, the lost events, the findings, and the plugin's messages."""
 import json
 import re
-import shutil
 import signal
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from dyntrace_command.common.outputs import SINKS, arguments_of
+from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.execution import READ, Program, run
-from dyntrace_command.host.tools import own_data
 from dyntrace_command.recording.mirror import Mirror
-
+from dyntrace_command.recording.rendering import said, view_command
 
 # Seconds: a recording of a billion events takes about twelve minutes.
 EXAMINED_S = 3600
@@ -47,14 +45,13 @@ def examine(mirror: Mirror, give_up: Optional[Callable[[], object]] = None, para
             page: Optional[Dict[str, str]] = None) -> Optional[Examined]:
     """Returns the counts of the recordings; None without babeltrace2 or its plugin, or if they can't be read in time.
     With the parameters of a page, writes the page in the same pass."""
-    if shutil.which("babeltrace2") is None:
+    output, own = (page["path"], {**page, "report": "yes"}) if page else (None, {"format": "json"})
+    try:
+        command = view_command(mirror, output, {**own, **(params or {})})
+    except Failure:
         return None
-    extension, own = (".html", {**page, "report": "yes"}) if page else (".json", {"path": "-"})
-    output = arguments_of(SINKS[extension], {**own, **(params or {})})
     # At this signal, the plugin leaves no partial page.
-    done = run(Program(["babeltrace2", f"--plugin-path={own_data('babeltrace2')}", *mirror.paths(), *output],
-                       ends_at=signal.SIGINT),
-               EXAMINED_S, errors=READ, give_up=give_up)
+    done = run(Program(command, ends_at=signal.SIGINT), EXAMINED_S, errors=READ, give_up=give_up)
     if done.status != 0:
         return None
     try:
@@ -95,10 +92,3 @@ def wrapped(prefix: str, text: str) -> str:
         if rest.startswith(" "):
             rest = rest[1:]
     return "\n".join([*lines, indent + rest])
-
-
-def said(error: str) -> List[str]:
-    """Returns the plugin's messages on standard error: why there is nothing to show, that names are missing, and what
-    to do."""
-    texts = re.findall(r"^dyntrace: .*(?:\n  next: .*)?", error, re.M)
-    return ["\n".join(map(clean, text.split("\n"))) for text in texts]

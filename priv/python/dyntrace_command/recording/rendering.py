@@ -8,13 +8,12 @@ from typing import Callable, Dict, List, Optional
 
 from dyntrace_command.common.failures import Failure
 from dyntrace_command.common.outputs import PARQUET, arguments_of, sink_of
-from dyntrace_command.common.terminal import last_lines, size
+from dyntrace_command.common.terminal import clean, last_lines, size
 from dyntrace_command.host.execution import READ, SHOWN, Program, run
 from dyntrace_command.host.files import checked_output
 from dyntrace_command.host.tools import own_data, tool, tool_version
 from dyntrace_command.recording.mirror import Mirror
 from dyntrace_command.recording.parquet import converted
-from dyntrace_command.recording.recording_contents import said
 
 
 def draw(mirror: Mirror, output: Optional[str], params: Dict[str, str]) -> List[str]:
@@ -61,6 +60,13 @@ def view_command(mirror: Mirror, output: Optional[str], params: Dict[str, str]) 
     _, sink = sink_of(output)
     return [babeltrace2, f"--plugin-path={place}", *mirror.paths(),
             *arguments_of(sink, {"path": output or "-", **params})]
+
+
+def said(error: str) -> List[str]:
+    """Returns the plugin's messages on standard error: why there is nothing to show, that names are missing, and what
+    to do."""
+    texts = re.findall(r"^dyntrace: .*(?:\n  next: .*)?", error, re.M)
+    return ["\n".join(map(clean, text.split("\n"))) for text in texts]
 
 
 def failure_of(errors: str, folder: str, output: Optional[str]) -> Failure:
