@@ -163,6 +163,27 @@ class Compared(unittest.TestCase):
         self.assertEqual(([], ["deliveries"]), (found.changes, found.not_compared))
         self.assertIn("recorded only once, so not compared: deliveries", summary(found))
 
+    def test_shortened(self) -> None:
+        """Tables that lack rows are not compared, but named; nor are findings of processes whose kind is unknown."""
+        def finding(name: str) -> Dict[str, Any]:
+            return {"severity": "high", "rule": "crashes", "text": f"{name} crashed",
+                    "process": {"name": name, "number": 7}}
+        processes = [{"process": {"number": 7}, "initial": "shop:init/1"}]
+        whole = recorded(total("a", sent=1000), servers=[server(1e6, 1e4)], processes=processes,
+                         findings=[finding("shop"), finding("")])
+        short = recorded(servers=[server(6e6, 1e4)], rows_left_out={"totals": 1, "processes": 1, "log": 3})
+        for before, after, word, change in ((whole, short, "slower", "gone"), (short, whole, "faster", "new")):
+            found = compared(before, after)
+            self.assertEqual({("call_work_p50", word), ("call_p50", word)},
+                             {(row.measure.name, row.change) for row in found.changes})
+            self.assertEqual([(change, "shop crashed")], [(row.change, row.text) for row in found.findings])
+            self.assertEqual(["processes", "totals"], as_json(before, after, found)["incomplete"])
+            self.assertIn("shortened by `dyntrace mcp`, so not compared: processes, totals", summary(found))
+        short = recorded(rows_left_out={"findings": 1})
+        self.assertEqual([], compared(whole, short).findings)
+        damaged = recorded(rows_left_out=7)
+        self.assertRaises(Failure, checked_comparison, whole, damaged)
+
     def test_nodes(self) -> None:
         """Nodes are compared by name if one of the recordings has several. Those traced too briefly are not compared,
         because they have no deviations."""

@@ -7,9 +7,10 @@ import unittest
 from typing import Any, Dict, List
 from unittest import mock
 
+from dyntrace_command.common.json_output import schema
 from dyntrace_command.host.execution import NO_ANSWER, Ended
 from dyntrace_command.mcp import tools
-from dyntrace_command.mcp.tools import TOOLS, InvalidArguments, call, command_line, input_schema, result
+from dyntrace_command.mcp.tools import TOOLS, InvalidArguments, call, command_line, input_schema, output_schema, result
 
 PROGRAM = os.path.join(os.path.dirname(os.path.dirname(tools.__file__)), "..", "..", "bin", "dyntrace")
 
@@ -55,6 +56,11 @@ class Tools(unittest.TestCase):
         """Required arguments, limits, and what a tool says about its own arguments."""
         self.assertEqual(["node"], input_schema(TOOLS["stacks"])["required"])
         top = input_schema(TOOLS["top"])
+        for name, tool in TOOLS.items():
+            found = output_schema(tool)
+            for one in found.get("oneOf", [found]):
+                self.assertIn("rows_left_out", one["properties"], name)
+            self.assertNotIn("rows_left_out", json.dumps(schema(tool.words[0])))
         self.assertEqual((40, ["reductions", "queue", "memory", "growth"], []),
                          (top["properties"]["seconds"]["maximum"], top["properties"]["sort"]["enum"], top["required"]))
 
@@ -74,11 +80,16 @@ class Tools(unittest.TestCase):
             self.assertTrue(call(TOOLS["top"], {}, never)["isError"])
 
     def test_size(self) -> None:
-        """Lists of objects are cut until the result is small enough; other lists are whole."""
+        """Lists of objects are cut until the result is small enough, and what is left out is counted; other lists are
+        whole."""
         rows = [{"name": "x" * 1000, "steps": list(range(100))} for _ in range(200)]
         found = result({"of": {"rows": rows}}, "")
         self.assertEqual(20, len(found["structuredContent"]["of"]["rows"]))
-        self.assertEqual("of.rows: only the first 20 of 200", found["content"][1]["text"])
+        self.assertEqual({"of.rows": 180}, found["structuredContent"]["rows_left_out"])
+        self.assertEqual([json.dumps(found["structuredContent"])], [part["text"] for part in found["content"]])
+        frames = [{"processes": [{"pid": "x"}] * 60}] * 2
+        self.assertEqual({"frames.processes": 20}, result({"frames": frames}, "")["structuredContent"]["rows_left_out"])
+        self.assertEqual(["nodes"], list(result({"nodes": rows[:2]}, "")["structuredContent"]))
         self.assertEqual(100, len(found["structuredContent"]["of"]["rows"][0]["steps"]))
         self.assertTrue(result({"text": "x" * 70000}, "")["isError"])
 

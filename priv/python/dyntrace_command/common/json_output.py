@@ -7,6 +7,9 @@ import json
 import os
 from typing import Any, Dict, Optional
 
+# The key of a shortened result of `dyntrace mcp`: the rows that are left out of each list, by the path of its keys.
+ROWS_LEFT_OUT = "rows_left_out"
+
 SCHEMAS = os.path.join(os.path.dirname(__file__), "schemas")
 
 

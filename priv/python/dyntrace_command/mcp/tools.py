@@ -3,14 +3,15 @@
 A tool offers some of the subcommand's arguments: none that writes files, loads code into a node, or has a report show
 the contents of messages. Input schemas are made from the table of subcommands; output schemas are those of --json.
 """
+import collections
 import json
 import re
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Counter, Dict, List, NamedTuple, Tuple
 
 from dyntrace_command.cli import arguments
 from dyntrace_command.cli.subcommands import SUBCOMMANDS, Argument
 from dyntrace_command.common.columns import SAMPLED
-from dyntrace_command.common.json_output import schema
+from dyntrace_command.common.json_output import ROWS_LEFT_OUT, schema
 from dyntrace_command.common.terminal import clean
 from dyntrace_command.host.execution import NO_ANSWER, READ, Program, run
 from dyntrace_command.host.tools import own_program
@@ -114,8 +115,17 @@ def output_schema(tool: Tool) -> Schema:
     """Returns the schema of a tool's result. The lines of `top` are a list."""
     found = {key: value for key, value in schema(tool.words[0]).items() if key != "$schema"}
     if tool.prints_lines:
-        return {"type": "object", "properties": {"frames": {"type": "array", "items": found}}, "required": ["frames"]}
-    return found
+        found = {"type": "object", "properties": {"frames": {"type": "array", "items": found}}, "required": ["frames"]}
+    if "oneOf" in found:
+        return {**found, "oneOf": [with_rows_left_out(one) for one in found["oneOf"]]}
+    return with_rows_left_out(found)
+
+
+def with_rows_left_out(of: Schema) -> Schema:
+    """Returns the schema of an object whose lists may be shortened."""
+    return {**of, "properties": {**of["properties"], ROWS_LEFT_OUT: {
+        "type": "object", "additionalProperties": {"type": "integer"},
+        "description": "how many rows at the end of each list are left out, if any are"}}}
 
 
 def descriptions() -> List[Dict[str, Any]]:
@@ -197,27 +207,28 @@ def failed(text: str) -> Dict[str, Any]:
 
 
 def result(document: Dict[str, Any], messages: str) -> Dict[str, Any]:
-    """Returns a result of bounded size. A second text says what was left out, and has the command's messages."""
+    """Returns a result of bounded size. A second text has the command's messages."""
     for most in LISTED_MOST:
-        left_out: List[str] = []
+        left_out: Counter[str] = collections.Counter()
         cut = first(document, most, "", left_out)
+        if left_out:
+            cut = {ROWS_LEFT_OUT: dict(left_out), **cut}
         text = json.dumps(cut)
         if len(text) <= RESULT_MOST:
             break
     else:
         return failed(f"the result has more than {RESULT_MOST} characters; ask for less, such as a single process")
-    notes = [*left_out, *filter(None, [messages])]
-    return {"content": [{"type": "text", "text": part} for part in (text, "; ".join(notes)) if part],
+    return {"content": [{"type": "text", "text": part} for part in (text, messages) if part],
             "structuredContent": cut, "isError": False}
 
 
-def first(value: Any, most: int, path: str, left_out: List[str]) -> Any:
-    """Returns a value with at most so many objects in each list; adds what is left out."""
+def first(value: Any, most: int, path: str, left_out: "Counter[str]") -> Any:
+    """Returns a value with at most so many objects in each list; counts those that are left out."""
     if isinstance(value, dict):
         return {key: first(of, most, f"{path}.{key}" if path else key, left_out) for key, of in value.items()}
     if not isinstance(value, list):
         return value
     if len(value) > most and isinstance(value[0], dict):
-        left_out.append(f"{path}: only the first {most} of {len(value)}")
+        left_out[path] += len(value) - most
         value = value[:most]
     return [first(of, most, path, left_out) for of in value]

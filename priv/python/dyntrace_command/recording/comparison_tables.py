@@ -45,6 +45,8 @@ def summary(comparison: Comparison) -> str:
     texts = [f"{changes} beyond noise in {plural(comparison.compared, 'number')} compared"]
     if comparison.not_compared:
         texts.append(f"recorded only once, so not compared: {', '.join(comparison.not_compared)}")
+    if comparison.incomplete:
+        texts.append(f"shortened by `dyntrace mcp`, so not compared: {', '.join(comparison.incomplete)}")
     return "; ".join(texts)
 
 
@@ -75,7 +77,8 @@ def as_json(before: Recorded, after: Recorded, comparison: Comparison) -> Dict[s
                      "before_samples": row.before_samples, "after_samples": row.after_samples}
                     for row in comparison.changes],
         "findings": [dict(row._asdict()) for row in comparison.findings],
-        "compared": comparison.compared, "not_compared": comparison.not_compared}
+        "compared": comparison.compared, "not_compared": comparison.not_compared,
+        "incomplete": comparison.incomplete}
 
 
 # -- As a page -------------------------------------------------------------------------------------------------------

@@ -94,11 +94,13 @@ class FindingChange(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The changes; the number of what was compared; the kinds of data of one recording only."""
+    """The changes; the number of what was compared; the kinds of data of one recording only; the tables of which a
+    report lacks rows, which are not compared either."""
     changes: List[Change]
     findings: List[FindingChange]
     compared: int
     not_compared: List[str]
+    incomplete: List[str]
 
 
 # -- Noise -----------------------------------------------------------------------------------------------------------
@@ -147,10 +149,13 @@ ALWAYS = ("crashes", "timeouts", "failures")
 def compared(before: Recorded, after: Recorded) -> Comparison:
     """Returns the changes, the largest first. The reports must be valid (`check`)."""
     is_single = max(len(before.nodes), len(after.nodes)) <= 1
-    old, new = Numbers(before, is_single), Numbers(after, is_single)
+    incomplete = before.incomplete | after.incomplete
+    old, new = Numbers(before, is_single, incomplete), Numbers(after, is_single, incomplete)
     changes = [*count_changes(old, new), *quantile_changes(old, new), *level_changes(old, new)]
-    return Comparison(sorted(changes, key=Change.rank), finding_changes(before, after), len(old.keys() | new.keys()),
-                      sorted((before.kinds ^ after.kinds) & set(NEEDS.values())))
+    return Comparison(sorted(changes, key=Change.rank),
+                      [] if "findings" in incomplete else finding_changes(before, after),
+                      len(old.keys() | new.keys()), sorted((before.kinds ^ after.kinds) & set(NEEDS.values())),
+                      sorted(incomplete))
 
 
 def count_changes(old: Numbers, new: Numbers) -> Iterator[Change]:
@@ -215,8 +220,10 @@ def change(measure: str, key: Key, before: Tuple[float, int], after: Tuple[float
 
 def finding_changes(before: Recorded, after: Recorded) -> List[FindingChange]:
     """Returns the findings that only one report has, or that have another severity. Of the findings of a rule about
-    processes of the same name, the most severe one counts."""
-    old, new = findings(before), findings(after)
+    processes of the same name, the most severe one counts. If a report lacks processes, the initial calls of those
+    without a name are unknown, so their findings are left out."""
+    only_named = "processes" in before.incomplete | after.incomplete
+    old, new = findings(before, only_named), findings(after, only_named)
     rows = []
     for key in list(dict.fromkeys([*new, *old])):
         was, now = old.get(key), new.get(key)
@@ -228,7 +235,7 @@ def finding_changes(before: Recorded, after: Recorded) -> List[FindingChange]:
     return rows
 
 
-def findings(recorded: Recorded) -> Dict[Key, Row]:
+def findings(recorded: Recorded, only_named: bool) -> Dict[Key, Row]:
     """Returns the findings that are not low, by rule and process; a report lists the most severe first."""
     found: Dict[Key, Row] = {}
     initial = {row["process"]["number"]: row["initial"] for row in recorded.report["processes"]}
@@ -238,5 +245,7 @@ def findings(recorded: Recorded) -> Dict[Key, Row]:
         if row["severity"] == "low":
             continue
         process = row["process"] or {"name": "", "number": None}
+        if row["process"] and only_named and not process["name"]:
+            continue
         found.setdefault((row["rule"], process["name"] or initial.get(process["number"], "")), row)
     return found

@@ -3,6 +3,8 @@ durations, and levels, each with what is known about its noise."""
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from dyntrace_command.common.json_output import ROWS_LEFT_OUT
+
 VERSION = 1
 # Traced seconds of a recording: with fewer, the deviations of counts are unknown.
 SECONDS_LEAST = 1.1
@@ -11,6 +13,8 @@ NOT_LEVELS = re.compile(r".*_\d+|.*_limit|cpu_quota|cpu_throttled|reductions|con
 
 # The table of the program's own spans.
 SPANS = "spans"
+# The tables that are compared; the findings of unnamed processes have their initial calls from `processes`.
+COMPARED = {"totals", "servers", "telemetry", SPANS, "calls", "counters", "findings", "processes"}
 
 Row = Dict[str, Any]
 # A node, "" if there is only one, and a name.
@@ -26,6 +30,11 @@ class Recorded(NamedTuple):
     def kinds(self) -> Set[str]:
         """Returns the kinds of recorded data."""
         return set(self.report["recording"]["kinds"])
+
+    @property
+    def incomplete(self) -> Set[str]:
+        """Returns the tables that lack rows, because `dyntrace mcp` has shortened the report."""
+        return COMPARED & set(self.report.get(ROWS_LEFT_OUT, {}))
 
     @property
     def nodes(self) -> List[str]:
@@ -83,16 +92,17 @@ def deviation_of(column: str) -> str:
 
 
 class Numbers:
-    """The numbers of a report by measure and key. `is_single`: there is only one node, so keys have none."""
+    """The numbers of a report by measure and key. `is_single`: there is only one node, so keys have none.
+    `but`: the tables without which the report is read."""
 
-    def __init__(self, recorded: Recorded, is_single: bool) -> None:
+    def __init__(self, recorded: Recorded, is_single: bool, but: Set[str]) -> None:
         self.recorded = recorded
         self.is_single = is_single
         self.counts: Dict[str, Dict[Key, Count]] = {}
         self.quantiles: Dict[str, Dict[Key, Quantile]] = {}
         self.levels: Dict[str, Dict[Key, Level]] = {}
         self.units: Dict[Key, str] = {}
-        report = recorded.report
+        report = {**recorded.report, **{table: [] for table in but}}
         for row in report["totals"]:
             # Without a name, these are events before the names; and dyntrace's own processes work during a recording.
             if row["name"] and not row["name"].startswith("dyntrace_"):
