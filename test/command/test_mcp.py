@@ -33,6 +33,7 @@ class Tools(unittest.TestCase):
                 ("profile", {"wall": False}, "profile --json --seconds=5"),
                 ("request", {"label": "17", "node": "shop"}, "request --json --seconds=30 -- shop 17"),
                 ("report", {"nodes": ["a", "b"]}, "report --json --seconds=10 -- a b"),
+                ("report", {"seconds": 2, "node": "-a"}, "report --json --seconds=2 -- -a"),
                 ("compare", {"after": "-b", "before": "a"}, "compare --json -- a -b"),
                 ("snapshot_list", {"output": "/x"}, "snapshot --list --json --output=/x")):
             self.assertEqual(expected, " ".join(command_line(TOOLS[name], given)))
@@ -43,6 +44,7 @@ class Tools(unittest.TestCase):
             ("stacks", {}), ("stacks", []), ("stacks", {"node": 7}), ("stacks", {"node": "a\0"}),
             ("top", {"exact": True}), ("top", {"seconds": 61}), ("top", {"seconds": True}), ("top", {"sort": "sent"}),
             ("top", {"rows": 1.5}), ("report", {"nodes": "shop"}), ("report", {"nodes": [7]}),
+            ("report", {"node": ["a"]}), ("report", {"node": "a", "nodes": ["b"]}), ("stacks", {"nodes": ["a"]}),
             ("report", {"load": True}),
             ("stacks", {"node": "\ud800"}), ("top", {"seconds": -1}), ("request", {"node": "shop"}),
             ("request", {"label": "42", "next": "m:f"}), ("report", {"contents": "full"}),

@@ -143,6 +143,9 @@ def command_line(tool: Tool, given: Any) -> List[str]:
     schemas, found = input_schema(tool), arguments_of(tool)
     if not isinstance(given, dict):
         raise InvalidArguments("the arguments are not an object")
+    if "nodes" in found and "node" in given and "nodes" not in given:
+        # As the other tools call it.
+        given = {**{name: value for name, value in given.items() if name != "node"}, "nodes": [given["node"]]}
     for name in schemas["required"]:
         if name not in given:
             raise InvalidArguments(f"{name} is missing")
