@@ -950,12 +950,8 @@ ask_idle_server(Fun) ->
 %% An unprivileged user records and views a node of the same user, with a new daemon. Other users can't read the files.
 unprivileged(_) ->
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-command-" ++ os:getpid()),
-    App = filename:dirname(filename:dirname(code:which(dyntrace))),
-    {0, _} = test_shell:run("mkdir -p -m 755 '~ts/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/dyntrace' && "
-                            "chown -R nobody '~ts'", [Home, App, App, Home, Home]),
     Prefix = test_command:as_nobody(Home),
-    Exec = {os:find_executable("setpriv"), tl(string:lexemes(Prefix, " ")) ++ [os:find_executable("erl")]},
-    Node = test_node:start(#{exec => Exec, paths => [Home ++ "/dyntrace/ebin"]}),
+    Node = test_node:start(test_command:copy_for_nobody(Home)),
     try
         OsPid = test_node:os_pid(Node),
         {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
@@ -1242,22 +1238,28 @@ scripts_of_a_node(Config) ->
 
 %% A killed command leaves no daemon, session, consumer or temporary folder.
 killed(Config) ->
-    Temporary = filename:join(?config(folder, Config), "tmp"),
-    ok = filelib:ensure_path(Temporary),
     [begin
-         Command = test_command:start("env -C '" ++ Temporary ++ "' TMPDIR='" ++ Temporary ++ "'",
-                                      watching(Name, ?config(os_pid, Config), Args)),
+         Command = started_in_folder(watching(Name, ?config(os_pid, Config), Args), Config),
          ok = test_command:await(Text, Command),
          ok = test_command:signal("KILL", Command),
          {Killed, _} = test_command:finish(Command),
          ?assertEqual({137, Name}, {Killed, Name}),
-         test_wait:until({"no consumer is left", Name}, [], fun() -> call(Config, fun dyntrace:listeners/0) end),
-         test_wait:until({"no daemon is left", Name}, 1,
-                         fun() -> element(1, test_shell:run("lttng --no-sessiond list 2>&1", [])) end),
-         test_wait:until({"no folder is left", Name}, [], fun() -> filelib:wildcard("dyntrace-*", Temporary) end)
+         nothing_is_left(Name, Config)
      end || {Name, Args, Text} <- [{"report", [], "recording nonode"}, {"report", [], "  lost 0 events"},
                                    {"record", ["-o", "kept"], "recording nonode"}, {"top", [], "dyntrace top"},
                                    {"request", ["17"], "waiting for"}, {"run", ["exits"], "Counting exits"}]].
+
+%% Starts a command in the folder of the case, in which it makes its temporary folder, too.
+started_in_folder(Args, Config) ->
+    Folder = ?config(folder, Config),
+    test_command:start("env -C '" ++ Folder ++ "' TMPDIR='" ++ Folder ++ "'", Args).
+
+nothing_is_left(Name, Config) ->
+    test_wait:until({"no consumer is left", Name}, [], fun() -> call(Config, fun dyntrace:listeners/0) end),
+    test_wait:until({"no daemon is left", Name}, 1,
+                    fun() -> element(1, test_shell:run("lttng --no-sessiond list 2>&1", [])) end),
+    Folder = ?config(folder, Config),
+    test_wait:until({"no folder is left", Name}, [], fun() -> filelib:wildcard("dyntrace-*", Folder) end).
 
 watching("run", OsPid, Args) -> ["run" | Args] ++ [OsPid];
 watching(Name, OsPid, Args) -> [Name, OsPid | Args].
@@ -1287,11 +1289,8 @@ stopped(Config) ->
 %% The session daemon stops answering while commands record: a second signal ends them at once, with the status that
 %% shells expect. Sessions, daemon and temporary folders are gone as soon as the daemon runs again.
 interrupted_twice(Config) ->
-    Temporary = filename:join(?config(folder, Config), "tmp_twice"),
-    ok = filelib:ensure_path(Temporary),
     [begin
-         Command = test_command:start("env -C '" ++ Temporary ++ "' TMPDIR='" ++ Temporary ++ "'",
-                                      watching(Name, ?config(os_pid, Config), Args)),
+         Command = started_in_folder(watching(Name, ?config(os_pid, Config), Args), Config),
          ok = test_command:await("  lost 0 events|kept in memory", Command),
          {0, Daemons} = test_shell:run("pgrep -x 'lttng-sessiond|lttng-consumerd'", []),
          Signal = fun(Which) -> test_shell:run("kill -~s ~s", [Which, string:replace(Daemons, "\n", " ", all)]) end,
@@ -1305,10 +1304,7 @@ interrupted_twice(Config) ->
          after
              Signal("CONT")
          end,
-         test_wait:until({"no consumer is left", Name}, [], fun() -> call(Config, fun dyntrace:listeners/0) end),
-         test_wait:until({"no daemon is left", Name}, 1,
-                         fun() -> element(1, test_shell:run("lttng --no-sessiond list 2>&1", [])) end),
-         test_wait:until({"no folder is left", Name}, [], fun() -> filelib:wildcard("dyntrace-*", Temporary) end)
+         nothing_is_left(Name, Config)
      end || {Name, Args, First, Second, Status} <-
                 [{"report", [], "INT", "INT", 130}, {"record", ["-o", "kept"], "TERM", "TERM", 143},
                  {"record", ["--snapshot", "--when", "crash", "-o", "snapshots"], "INT", "TERM", 143}]].

@@ -380,13 +380,9 @@ another_user(_) ->
 
 with_node_of_nobody(Fun) ->
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-snapshots-" ++ os:getpid()),
-    App = filename:dirname(filename:dirname(code:which(dyntrace))),
-    {0, _} = test_shell:run("mkdir -p -m 755 '~ts/home/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/home/dyntrace' "
-                            "&& chown -R nobody '~ts/home'", [Home, App, App, Home, Home]),
-    Prefix = test_command:as_nobody(Home ++ "/home"),
-    Daemon = test_lttng:start_daemon(Prefix),
-    Exec = {os:find_executable("setpriv"), tl(string:lexemes(Prefix, " ")) ++ [os:find_executable("erl")]},
-    Node = test_node:start(#{exec => Exec, paths => [Home ++ "/home/dyntrace/ebin"]}),
+    Options = test_command:copy_for_nobody(Home ++ "/home"),
+    Daemon = test_lttng:start_daemon(test_command:as_nobody(Home ++ "/home")),
+    Node = test_node:start(Options),
     try
         {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
         Fun(Home, Node)

@@ -98,19 +98,15 @@ healthy(Config) ->
 %% A user reports on a node of its own.
 unprivileged(Config) ->
     Home = filename:join(os:getenv("TMPDIR", "/tmp"), "dyntrace-stacks-" ++ os:getpid()),
-    App = filename:dirname(filename:dirname(code:which(dyntrace))),
-    {0, _} = test_shell:run("mkdir -p -m 755 '~ts/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/dyntrace' && "
-                            "cp '~ts' '~ts/dyntrace/ebin' && chown -R nobody '~ts'",
-                            [Home, App, App, Home, code:which(test_stuck_system), Home, Home]),
-    Prefix = test_command:as_nobody(Home),
-    Exec = {os:find_executable("setpriv"), tl(string:lexemes(Prefix, " ")) ++ [os:find_executable("erl")]},
-    Node = test_node:start(#{exec => Exec, paths => [Home ++ "/dyntrace/ebin"]}),
+    Options = test_command:copy_for_nobody(Home),
+    {ok, _} = file:copy(code:which(test_stuck_system), Home ++ "/dyntrace/ebin/test_stuck_system.beam"),
+    Node = test_node:start(Options),
     try
         {ok, _} = peer:call(Node, application, ensure_all_started, [dyntrace]),
         ok = peer:call(Node, test_stuck_system, deadlock, []),
         {0, Output} = test_shell:run("~s ~ts/dyntrace/priv/bin/dyntrace report ~s --seconds ~s "
                                      "-o '~ts/report.json' 2>&1",
-                                     [Prefix, Home, test_node:os_pid(Node), ?SECONDS, Home]),
+                                     [test_command:as_nobody(Home), Home, test_node:os_pid(Node), ?SECONDS, Home]),
         ct:pal("~ts", [Output]),
         [Text] = found(<<"stuck_process">>, test_viewer:decode(Home ++ "/report.json")),
         ?assertMatch({match, _}, re:run(Text, ?WAITED), Text)

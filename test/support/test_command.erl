@@ -10,7 +10,8 @@
 -module(test_command).
 
 -export([path/0, package/0, run/1, run/2, start/1, start/2, launch/1, os_pid/1, await/2, type/2, signal/2, finish/1]).
--export([terminal/1, interrupted/1, as_nobody/1, known_end/1, quoted/1, listed/0, listed/1, node_of/2]).
+-export([terminal/1, interrupted/1, as_nobody/1, copy_for_nobody/1, known_end/1, quoted/1, listed/0, listed/1,
+         node_of/2]).
 
 -define(DEADLINE_S, 120).
 
@@ -129,6 +130,14 @@ quoted(Text) ->
 %% The prefix of commands that run as an unprivileged user with this home folder.
 as_nobody(Home) ->
     "setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=" ++ Home.
+
+%% Copies the application into this home folder of the user. Returns the options of a node of the user with the copy.
+copy_for_nobody(Home) ->
+    App = filename:dirname(filename:dirname(code:which(dyntrace))),
+    {0, _} = test_shell:run("mkdir -p -m 755 '~ts/dyntrace' && cp -RL '~ts/ebin' '~ts/priv' '~ts/dyntrace' && "
+                            "chown -R nobody '~ts'", [Home, App, App, Home, Home]),
+    Args = tl(string:lexemes(as_nobody(Home), " ")) ++ [os:find_executable("erl")],
+    #{exec => {os:find_executable("setpriv"), Args}, paths => [Home ++ "/dyntrace/ebin"]}.
 
 %% The output of `dyntrace nodes --json' about one node, or about all.
 listed(OsPid) ->
