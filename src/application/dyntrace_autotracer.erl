@@ -179,12 +179,16 @@ polled(State) ->
     %% Before the tracing, because the first events depend on the results of sources.
     {Sources, NotObserved} = dyntrace_sources:update(Claimed#state.sources, Required, Names, Config),
     IsPaused = dyntrace_sources:is_paused(Sources),
+    Limited = dyntrace_cost_limit:limited(Required, IsPaused),
+    Before = Claimed#state.tracing,
+    ok = dyntrace_withheld:report_begin(all_events, dyntrace_tracing:in_place(Before), Limited),
     {Tracing, NotTraced} =
-        dyntrace_tracing:update(Claimed#state.tracing,
-                                dyntrace_cost_limit:limited(Required, IsPaused),
+        dyntrace_tracing:update(Before, Limited,
                                 Config#{functions := dyntrace_call_budget:functions(CallBudget, Traced)}),
+    ok = dyntrace_withheld:report_begin(earlier_events, dyntrace_tracing:in_place(Before),
+                                        dyntrace_tracing:in_place(Tracing)),
     ok = dyntrace_cost_limit:report(IsPaused),
-    ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Claimed#state.tracing)),
+    ok = logged_withheld(dyntrace_tracing:withheld(Tracing), dyntrace_tracing:withheld(Before)),
     New = Allowed#state{budget = Polled, call_budget = CallBudget, sources = Sources, tracing = Tracing},
     {published(New), NotObserved ++ NotTraced}.
 

@@ -1,13 +1,16 @@
 %% @private The source of the probe `withheld': reports what consumers require and the application cannot trace, so that
 %% a recording shows what it lacks. The report is repeated every second, for consumers that attach later and for flight
 %% recorders, which overwrite old events. It also reports that no consumer requires trace flags of processes: a flight
-%% recorder requests such events only for some seconds after each cause.
+%% recorder requests such events only for some seconds after each cause. When they are requested, it reports when the
+%% trace flags are set: a recording may begin earlier, with an event that does not need them, such as an annotation.
 -module(dyntrace_withheld).
 -behaviour(dyntrace_source).
 
 -export([on/2, poll/2, message/2, off/1]).
 %% For dyntrace_status
 -export([listed/1, is_usual/1]).
+%% For dyntrace_autotracer
+-export([report_begin/3]).
 
 %% Probes that a release does not support or that an option disables. Every recording of all events lacks them.
 -define(USUAL, [log, vm_long_message_queue]).
@@ -59,6 +62,14 @@ off(_) ->
               false -> "the application has stopped tracing"
           end,
     dyntrace:report(withheld, {all_events, Why}).
+
+%% Called immediately before the first flags are set, with `all_events', and immediately after, with `earlier_events'.
+%% The first trace event may come before the second report; an idle node has none for a time.
+-spec report_begin(all_events | earlier_events, Before :: map(), Then :: map()) -> ok.
+report_begin(What, #{processes := []}, #{processes := [_ | _]}) ->
+    dyntrace:report(withheld, {What, "their trace flags were not set"});
+report_begin(_, _, _) ->
+    ok.
 
 %% While it stops the applications, `init' answers at once.
 is_node_stopping() ->

@@ -171,7 +171,7 @@ not_reports(Config) ->
         {string:replace(Text, "\"version\":1", "\"version\":2"), "it has version 2 of the format, .* version 1"},
         {string:replace(Text, "\"totals\":", "\"tables\":"), "an earlier version of dyntrace wrote it"},
         {string:replace(Text, "\"totals\":[", "\"totals\":[7,"), "it is damaged"},
-        {string:replace(Text, "\"untraced_ns\":0", "\"untraced_ns\":3600000000000"), "processes were traced for"}])],
+        {re:replace(Text, "\"untraced_ns\":\\d+", "\"untraced_ns\":3600000000000"), "processes were traced for"}])],
     [begin
          {1, Output} = test_command:finish(Command),
          ?assertMatch({_, {match, _}}, {Output, re:run(Output, Wanted)})

@@ -8,6 +8,7 @@
                           until_logged/2, until_worker_after/2, traced/2, flags/1, of_function/2, keep_log/1,
                           logged/1, badarg_of_follow/2]).
 
+-define(NOT_SET, <<"their trace flags were not set">>).
 %% The messages that are sent while a consumer is attached.
 -define(STORM, [1, 2, 3]).
 -define(STORM_MS, 900000).
@@ -482,18 +483,24 @@ budget(Config) ->
     ?assert(length(Floods) =< 1000 * (Pauses + Breaks), {length(Floods), Pauses, Breaks}),
     ?assert(length(Floods) > 500 * Pauses, {length(Floods), Pauses}),
     ?assertEqual([<<"more than 1000 trace events per second, the budget: tracing pauses for one second">>],
-                 lists:usort([Why || {_, #{what := <<"all_events">>, why := Why}} <- Events])),
+                 lists:usort([Why || {_, #{what := <<"all_events">>, why := Why}} <- Events, Why =/= ?NOT_SET])),
     until_untraced(Config).
 
-%% A consumer that stays attached is notified that it misses the events until follow/1.
+%% A consumer that stays attached is notified that it misses the events until follow/1, and that flags are set again.
 unfollowed(Config) ->
     start([{interval, 20}], Config),
     Consumer = attach([message_send, withheld], Config),
     until_flags(new, [send], Config),
     ok = call(Config, fun dyntrace:unfollow/0),
-    test_bpftrace:await(Consumer, fun({_, Event}) -> maps:get(what, Event, none) =:= <<"all_events">> end),
+    Await = fun(Of, What, Why) ->
+                    test_bpftrace:await(Of, fun(Event) -> Event =:= {withheld, #{what => What, why => Why}} end)
+            end,
+    Await(Consumer, <<"all_events">>, <<"the application has stopped tracing">>),
+    Second = attach([withheld], Config),
     ok = call(Config, fun() -> dyntrace:follow(#{}) end),
     until_flags(new, [send], Config),
+    _ = [Await(Second, What, ?NOT_SET) || What <- [<<"all_events">>, <<"earlier_events">>]],
+    _ = test_bpftrace:stop(Second),
     detach(Consumer, Config).
 
 %% The node of a consumer is shut down.

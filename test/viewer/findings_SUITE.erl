@@ -445,7 +445,10 @@ similar() ->
      {selective_receive, [system(25), selective("prim_inet:recv0/3", "waiting")]},
      {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, "#Port<0.5>", "m")]},
      {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], sample(1500, ?A, 2, 2600, 1000, "running"),
-                  delivery(2000, ?B, ?A, "m")]}].
+                  delivery(2000, ?B, ?A, "m")]},
+     %% While processes were not traced, another one may have got the name.
+     {in_flight, [[send(N, ?B, ?A, "m") || N <- lists:seq(1, 1000)], delivery(2000, ?B, ?A, "m"),
+                  {3000, withheld, #{what => "all_events", why => "no consumer requests them"}}]}].
 
 %% Processes that the VM preempts: their events do not show that they wait.
 computing(Config) ->

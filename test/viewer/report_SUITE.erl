@@ -13,11 +13,12 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [recording, untraced, totals, servers, run_times, dirty_schedulers, collections, stretched, messages, samples,
-     output, unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles, recursion, exceptions,
-     server_calls, calls_by_kind, spans, telemetry, telemetry_parts, counters, log, other_events, load, findings,
-     lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded, circle_of_parents, text, narrow_text,
-     wide_text, text_of_counters, text_of_nodes, text_is_harmless, elixir, elixir_tasks, no_lives, parameters].
+    [recording, untraced, flags_set_late, totals, servers, run_times, dirty_schedulers, collections, stretched,
+     messages, samples, output, unknown_is_null, token_is_no_delivery, dead, owner_of_a_socket, crashes, quantiles,
+     recursion, exceptions, server_calls, calls_by_kind, spans, telemetry, telemetry_parts, counters, log,
+     other_events, load, findings, lost_comes_first, memory_is_bounded, others_in_text, rows_are_bounded,
+     circle_of_parents, text, narrow_text, wide_text, text_of_counters, text_of_nodes, text_is_harmless, elixir,
+     elixir_tasks, no_lives, parameters].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -49,6 +50,42 @@ untraced(Config) ->
                                                                               element(2, Event) =/= withheld], Config),
     ?assertMatch(#{<<"seconds">> := 3.0, <<"untraced_ns">> := 0}, Traced),
     ?assertEqual([], Busy(Others)).
+
+%% A recording begins before the trace flags are set, with an annotation or another event that does not need them. The
+%% traced time begins when they are set, or with the first trace event if that is earlier; for each node separately.
+flags_set_late(Config) ->
+    Begin = {0, user_span_start, #{pid => ?A, name => "sell", id => 1}},
+    Flags = fun(At, What) -> {At * ?MS, withheld, #{what => What, why => "their trace flags were not set"}} end,
+    [Before, After] = [Flags(400, "all_events"), Flags(500, "earlier_events")],
+    Sends = [send(At * ?MS, ?A, ?B, "sold") || At <- lists:seq(600, 2500, 100)],
+    End = {2500 * ?MS, vm_counter, #{name => "processes", unit => "processes", value => 40}},
+    Traced = fun(Events) ->
+                     #{<<"recording">> := #{<<"nodes">> := Nodes}, <<"findings">> := Findings} = report(Events, Config),
+                     ?assertEqual([], [Finding || #{<<"rule">> := <<"withheld">>} = Finding <- Findings]),
+                     [Ns div ?MS || #{<<"traced_ns">> := Ns} <- Nodes]
+             end,
+    %% Of a busy node, of a node that is idle for a time, of one that is idle all the time.
+    Busy = [Begin, Before, in(450 * ?MS, ?A, "shop:loop/1"), After, Sends],
+    ?assertEqual([2050], Traced(Busy)),
+    ?assertEqual([2000], Traced([Begin, Before, After, Sends])),
+    ?assertEqual([2000], Traced([Begin, Before, After, End])),
+    %% A second consumer's recording of a traced node; reports of an earlier library, or lost ones.
+    ?assertEqual([2500], Traced([Begin, Sends])),
+    ?assertEqual([1900], Traced([Begin, Before, Sends])),
+    ?assertEqual([2500], Traced([Begin, After, Sends])),
+    %% The flags are set again after a pause.
+    ?assertEqual([1400], Traced([Begin, Before, After, send(600 * ?MS, ?A, ?B, "sold"), not_traced(900 * ?MS),
+                                 Flags(1200, "earlier_events"), End])),
+    Other = [{At, Probe, Fields, #{vpid => 18, vtid => 18}} || {At, Probe, Fields} <- lists:flatten([Begin, Sends])],
+    ?assertEqual([2050, 2500], Traced(lists:keysort(1, lists:flatten([Busy, Other])))),
+    %% Nothing that was traced is missing.
+    #{<<"findings">> := [_ | _] = Findings} =
+        report([Begin, Before, After, [send(600 * ?MS + N, ?A, ?B, "sold") || N <- lists:seq(1, 1000)],
+                delivery(700 * ?MS, ?A, ?B, "sold")], Config),
+    ?assertMatch([_], [Text || #{<<"rule">> := <<"in_flight">>, <<"text">> := Text} <- Findings]),
+    [_, Line | _] = lists:dropwhile(fun(Of) -> string:prefix(Of, "Recording: ") =:= nomatch end,
+                                    text([Begin, Before, After, Sends], [], Config)),
+    ?assertMatch(<<"Processes were traced for 2.00 s of it; ", _/binary>>, Line).
 
 %% The sends of all processes of a name, and how evenly they are spread over the traced time: eight slices of 500 ms.
 totals(Config) ->

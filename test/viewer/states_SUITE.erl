@@ -1,5 +1,5 @@
-%% States, threads and mailboxes in the viewer's model of a recording of a live node, compared with the VM's own data:
-%% status, current function and queue from `process_info/2', and the times that processes measured.
+%% States, threads, mailboxes and rates in the viewer's model of a recording of a live node, compared with the VM's own
+%% data: status, current function and queue from `process_info/2', and the times that processes measured.
 -module(states_SUITE).
 
 -include("../support/suite.hrl").
@@ -8,19 +8,21 @@
 -define(MESSAGES, 10).
 -define(DIRTY_MS, 200).
 -define(LARGE, 100000).
+-define(LATE_MS, 500).
 
 suite() ->
     [{timetrap, {minutes, 5}}].
 
 all() ->
-    [a_sleeper, a_suspended_writer, dirty_schedulers, an_acceptor, answers_by_messages].
+    [a_sleeper, a_suspended_writer, dirty_schedulers, an_acceptor, answers_by_messages, a_rate].
 
 init_per_suite(Config) ->
     case test_require:tool(test_viewer:missing(), Config) of
         Skipped when is_tuple(Skipped) -> Skipped;
         _ ->
             Folder = filename:join(?config(priv_dir, Config), "states"),
-            Facts = test_recording:make(Folder, fun(Node) -> test_node:call(Node, fun story/0) end),
+            Facts = test_recording:make(Folder, #{before => fun([Node]) -> test_node:call(Node, fun start_seller/0) end},
+                                        fun([Node]) -> test_node:call(Node, fun story/0) end),
             Lines = [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])],
             %% In Config, they would be copied for each case, which takes the test server too long on a busy machine.
             persistent_term:put(?MODULE, Lines),
@@ -35,7 +37,45 @@ end_per_suite(_) ->
 
 %% Name => the VM's data about the process at the end, and what the process noted.
 story() ->
-    maps:merge(waiters(), maps:merge(on_dirty_schedulers(), connections())).
+    Others = maps:merge(waiters(), maps:merge(on_dirty_schedulers(), connections())),
+    seller ! {report, self()},
+    receive {sold, Sold} -> Others#{seller => Sold} end.
+
+%% A process that marks each of its sends. When the recording begins, it keeps the worker from setting trace flags for a
+%% while.
+start_seller() ->
+    Sink = spawn(fun sink/0),
+    Parent = self(),
+    register(seller, spawn(fun() ->
+                                   Worker = whereis(dyntrace_autotracer),
+                                   true = erlang:suspend_process(Worker),
+                                   Parent ! suspended,
+                                   test_wait:until("marks are recorded", true, fun() -> is_enabled(user_mark) end),
+                                   Begin = erlang:monotonic_time(millisecond),
+                                   ok = sell(Sink, Begin, 0, Begin + ?LATE_MS),
+                                   true = erlang:resume_process(Worker),
+                                   sell(Sink, Begin, ?LATE_MS, infinity)
+                           end)),
+    receive suspended -> ok end.
+
+is_enabled(Probe) ->
+    lists:any(fun(#{name := Name}) -> Name =:= Probe end, dyntrace:listeners()).
+
+sink() ->
+    receive _ -> sink() end.
+
+%% One per millisecond; if it was delayed, it makes up for that.
+sell(_, Begin, Sold, Until) when Begin + Sold >= Until ->
+    ok;
+sell(Sink, Begin, Sold, Until) ->
+    ok = dyntrace:mark("sold"),
+    Sink ! sold,
+    receive
+        {report, To} ->
+            To ! {sold, #{pid => pid_to_list(self()), sent => Sold + 1, ms => erlang:monotonic_time(millisecond) - Begin}}
+    after max(0, Begin + Sold + 1 - erlang:monotonic_time(millisecond)) -> ok
+    end,
+    sell(Sink, Begin, Sold + 1, Until).
 
 facts(Pid) ->
     {status, Status} = process_info(Pid, status),
@@ -166,6 +206,16 @@ answers_by_messages(Config) ->
                          re:run(value("text", Line), "^\"{#Port<[0-9.]+>,(connected|closed)}\"$") =/= nomatch],
     ?assertEqual(2, length(Delivered)),
     ?assertEqual(0, mailbox(Pid)).
+
+%% A recording that begins before trace flags are set: rates are those of the traced time.
+a_rate(Config) ->
+    #{sent := Sent, ms := Ms} = fact(seller, Config),
+    #{<<"recording">> := #{<<"nodes">> := [#{<<"traced_ns">> := TracedNs}], <<"untraced_ns">> := UntracedNs}} =
+        ?config(report, Config),
+    #{<<"sent">> := Recorded} = reported(seller, Config),
+    ?assert(UntracedNs >= ?LATE_MS * 1000000, UntracedNs),
+    [Counted, Reported] = [1000 * Sent / Ms, 1.0e9 * Recorded / TracedNs],
+    ?assert(abs(Reported / Counted - 1) < 0.05, {Counted, Reported}).
 
 %% -- Lines of the model --------------------------------------------------------------------------
 

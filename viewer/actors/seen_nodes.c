@@ -54,6 +54,7 @@ struct dt_seen_node *dt_seen_node_learn(struct dt_seen_nodes *nodes, const struc
     seen->first = node->first;
     seen->last = node->last;
     seen->untraced = node->untraced;
+    seen->was_untraced = node->was_untraced;
     seen->is_elixir = node->is_elixir;
     return seen;
 }

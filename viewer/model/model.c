@@ -80,10 +80,15 @@ static const struct dt_hooks hooks = {
 typedef void handler(struct node *, const struct dt_recorded *);
 
 /* While tracing is paused to stay within the budget, or no consumer requires it, there are no
-   events of trace flags. */
+   events of trace flags. Nor are there any until the flags are set; `earlier_events` reports that
+   they are (dyntrace_withheld.erl). */
 static void withheld(struct node *node, const struct dt_recorded *event) {
-    if (strcmp(event->fields.withheld.what, "all_events") == 0)
+    const char *what = event->fields.withheld.what;
+
+    if (strcmp(what, "all_events") == 0)
         dt_node_untraced(node);
+    else if (strcmp(what, "earlier_events") == 0)
+        dt_node_traced(node);
     dt_instants_event(node, event);
 }
 

@@ -62,18 +62,17 @@ static void nodes(GString *to, const struct dt_summary *summary, struct dt_text_
 
 static void recording(GString *to, const struct dt_summary *summary, struct dt_text_size size) {
     double seconds = (double)dt_summary_ns(summary) / 1e9;
-    int64_t untraced = dt_summary_untraced(summary);
 
     g_string_append_printf(to, "Recording: %" PRIu64 " events in %.3f s", summary->events, seconds);
     if (summary->skipped)
         g_string_append_printf(to, ", %" PRIu64 " others skipped", summary->skipped);
     g_string_append(to, summary->lost_rows ? "; events were lost\n" : ", none lost\n");
-    if ((double)untraced >= 1e9)
+    if (dt_summary_is_partly_traced(summary))
         g_string_append_printf(
             to,
             "Processes were traced for %s of it; the rest has samples, counters, logs, marks "
             "and spans\n",
-            dt_show_ns(dt_summary_ns(summary) - untraced).text);
+            dt_show_ns(dt_summary_ns(summary) - dt_summary_untraced(summary)).text);
     g_autoptr(GString) kinds = g_string_new(NULL);
     for (unsigned i = 0; i < DT_RECORDED_KINDS; i++)
         if (dt_is_recorded(summary->recorded, i))

@@ -109,6 +109,12 @@ static inline int64_t dt_summary_untraced(const struct dt_summary *summary) {
     return dt_seen_nodes_untraced(&summary->actors.nodes);
 }
 
+/* Whether that is long enough to be mentioned: a second, or a hundredth of the recording. */
+static inline bool dt_summary_is_partly_traced(const struct dt_summary *summary) {
+    return dt_summary_untraced(summary) >
+           MIN(G_GINT64_CONSTANT(1000000000), dt_summary_ns(summary) / 100);
+}
+
 /* Extends the period of the recording to this time. */
 static inline void dt_summary_at(struct dt_summary *summary, int64_t time) {
     if (time == DT_NO_VALUE)

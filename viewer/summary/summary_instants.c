@@ -101,11 +101,13 @@ static void on_node_down(struct dt_summary *summary, const struct dt_instant *i)
 }
 
 static void on_withheld(struct dt_summary *summary, const struct dt_instant *i) {
+    /* The model adds up the time (dyntrace_withheld.erl). */
+    static const char *const usual[] = {"no consumer requests them",
+                                        "tracing pauses to limit its cost",
+                                        "their trace flags were not set", NULL};
     const struct dt_withheld *e = &i->event->fields.withheld;
 
-    /* It is repeated every second, and the model adds up the time (dyntrace_withheld.erl). */
-    if (strcmp(e->why, "no consumer requests them") == 0 ||
-        strcmp(e->why, "tracing pauses to limit its cost") == 0)
+    if (g_strv_contains(usual, e->why))
         return;
     dt_list_add(&summary->withheld,
                 (struct dt_listed){.node = dt_seen_node(&summary->actors.nodes, i->node),

@@ -87,6 +87,8 @@ void dt_node_traced(struct node *node) {
 
 void dt_node_untraced(struct node *node) {
     DT_RUN_HOOKS(node->world, lost, node, node->traced);
+    /* The first report of all may be that flags are about to be set. */
+    node->seen.was_untraced |= node->traced || node->untraced_from != DT_NO_VALUE;
     if (node->untraced_from == DT_NO_VALUE)
         node->untraced_from = node->traced ? node->traced : node->seen.first;
 }

@@ -7,7 +7,7 @@ struct node {
     struct dt_node seen;
     struct world *world;
     struct dt_place place; /* identifies the node */
-    int64_t traced;        /* the time of the last event from the VM's tracer; 0: none */
+    int64_t traced;        /* when its processes were last known to be traced; 0: never */
     int64_t untraced_from; /* no process has been traced since; DT_NO_VALUE */
     int64_t unsure;        /* events may be lost up to this time; DT_NO_VALUE */
     char *name, *hostname, *otp;
@@ -35,9 +35,10 @@ struct node {
 struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
 void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
-/* The VM's tracer has reported an event; it has reported none since the last one. */
+/* Its processes are traced: the VM's tracer has reported an event, or the application says so. They
+   are not traced, and were not since the last such event. */
 void dt_node_traced(struct node *node);
-void dt_node_resumed(struct node *node); /* before such an event is handled */
+void dt_node_resumed(struct node *node); /* before an event of the VM's tracer is handled */
 void dt_node_untraced(struct node *node);
 void dt_node_last(struct node *node); /* after its last event */
 /* A text that is "" is unknown. */

@@ -54,7 +54,7 @@ export function masthead(data) {
                     count(recording.events),
                     recording.skipped > 0 && `${count(recording.skipped)} of other providers skipped`,
                 ),
-                recording.untraced_ns >= 1e9 &&
+                recording.untraced_ns > Math.min(1e9, (recording.seconds ?? NaN) * 1e7) &&
                     fact(
                         "Traced",
                         duration((recording.seconds ?? NaN) * 1e9 - recording.untraced_ns),

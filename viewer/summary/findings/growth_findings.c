@@ -60,7 +60,7 @@ static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum
     const struct dt_lives_row *most = NULL;
 
     /* While processes were not traced, others may have started, and these may have ended. */
-    if (dt_summary_untraced(summary))
+    if (node->was_untraced)
         return NULL;
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);

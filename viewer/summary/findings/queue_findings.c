@@ -128,7 +128,7 @@ static void in_flight(struct dt_summary *summary) {
         /* If no deliveries are recorded, all messages seem to be in flight. While processes were
            not traced, another process may have got the name. */
         if (actor->activity->sampled || !actor->node || !actor->node->has_receipts ||
-            actor->node->untraced)
+            actor->node->was_untraced)
             continue;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_in_flight,

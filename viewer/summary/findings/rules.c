@@ -129,8 +129,8 @@ int64_t dt_recorded(const struct dt_summary *summary) {
 }
 
 const char *dt_recorded_words(const struct dt_summary *summary) {
-    return dt_summary_untraced(summary) ? "the time in which processes were traced"
-                                        : "the recording";
+    return dt_summary_is_partly_traced(summary) ? "the time in which processes were traced"
+                                                : "the recording";
 }
 
 double dt_per_second(const struct dt_summary *summary, uint64_t number) {
