@@ -17,7 +17,7 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [{group, recorded}, long_span, late_telemetry, late_message, deferred, many_spans, nothing].
+    [{group, recorded}, long_span, late_telemetry, late_message, unreported_receives, deferred, many_spans, nothing].
 
 groups() ->
     [{recorded, [], [processes_and_nodes, labeled, durations, outcomes, resources, ids, truncated, sent]}].
@@ -253,6 +253,29 @@ late_message(Config) ->
     ?assertEqual([{<<"inner">>, <<"outer">>, <<"3000">>, <<"4000">>}, {<<"outer">>, none, <<"2000">>, <<"6000">>},
                   {<<"process/mail">>, <<"request order">>, <<"1000">>, <<"5000">>},
                   {<<"request order">>, none, <<"1000">>, <<"5000">>}], lists:sort(known(spans(Trace, Config)))).
+
+%% Two messages are received in one run, but seq_trace reports only the second. The run shows that the first one was
+%% delivered. If nothing shows it, the span lasts until the receiver exits or the recording ends.
+unreported_receives(Config) ->
+    Casts = ["{'$gen_cast',{" ++ Name ++ ",17}}" || Name <- ["order", "mail", "bill"]],
+    [Order, Mail, Bill] = [fun(Time, Event) ->
+                                   {Time, Event, (message(?C, ?A, Cast))#{label => "order", current => N}}
+                           end || {N, Cast} <- lists:enumerate(Casts)],
+    Sends = [Order(1000, seq_trace_send), in(1100, ?A), Order(1200, seq_trace_receive), out(1300, ?A),
+             Mail(2000, seq_trace_send), Bill(3000, seq_trace_send)],
+    Known = fun(Events) ->
+                    [{Name, Begin, End, maps:get(<<"dyntrace.open">>, attributes(Span), false)}
+                     || Span <- spans(trace_of(Sends ++ Events, Config), Config),
+                        {<<"process/", Name/binary>>, _, Begin, End} <- known([Span])]
+            end,
+    ?assertEqual([{<<"bill">>, <<"3000">>, <<"5000">>, false}, {<<"mail">>, <<"2000">>, <<"4000">>, false},
+                  {<<"order">>, <<"1000">>, <<"1100">>, false}],
+                 lists:sort(Known([in(4000, ?A), Bill(5000, seq_trace_receive), out(6000, ?A)]))),
+    Exit = {4000, process_exit, #{pid => ?A, reason => "normal"}},
+    ?assertEqual([{<<"bill">>, <<"3000">>, <<"4000">>, true}, {<<"mail">>, <<"2000">>, <<"4000">>, true},
+                  {<<"order">>, <<"1000">>, <<"1100">>, false}], lists:sort(Known([Exit, in(9000, ?C)]))),
+    ?assertEqual([{<<"bill">>, <<"3000">>, <<"9000">>, true}, {<<"mail">>, <<"2000">>, <<"9000">>, true},
+                  {<<"order">>, <<"1000">>, <<"1100">>, false}], lists:sort(Known([in(9000, ?C)]))).
 
 %% A server that leaves the reply to later works for others meanwhile: their calls are not part of the first.
 deferred(Config) ->

@@ -21,8 +21,8 @@ init_per_suite(Config) ->
         Skipped when is_tuple(Skipped) -> Skipped;
         _ ->
             Folder = filename:join(?config(priv_dir, Config), "states"),
-            Facts = test_recording:make(Folder, #{before => fun([Node]) -> test_node:call(Node, fun start_seller/0) end},
-                                        fun([Node]) -> test_node:call(Node, fun story/0) end),
+            On = fun(Fun) -> fun([Node]) -> test_node:call(Node, Fun) end end,
+            Facts = test_recording:make(Folder, #{before => On(fun start_seller/0)}, On(fun story/0)),
             Lines = [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])],
             %% In Config, they would be copied for each case, which takes the test server too long on a busy machine.
             persistent_term:put(?MODULE, Lines),
@@ -68,11 +68,12 @@ sink() ->
 sell(_, Begin, Sold, Until) when Begin + Sold >= Until ->
     ok;
 sell(Sink, Begin, Sold, Until) ->
-    ok = dyntrace:mark("sold"),
+    true = dyntrace:mark("sold", ""),
     Sink ! sold,
     receive
         {report, To} ->
-            To ! {sold, #{pid => pid_to_list(self()), sent => Sold + 1, ms => erlang:monotonic_time(millisecond) - Begin}}
+            Ms = erlang:monotonic_time(millisecond) - Begin,
+            To ! {sold, #{pid => pid_to_list(self()), sent => Sold + 1, ms => Ms}}
     after max(0, Begin + Sold + 1 - erlang:monotonic_time(millisecond)) -> ok
     end,
     sell(Sink, Begin, Sold + 1, Until).

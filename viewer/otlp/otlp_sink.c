@@ -241,6 +241,13 @@ static const char *content_of(const char *text) {
     return text;
 }
 
+/* A delivery that was not recorded came before the receiver's end, or may still follow. */
+static int64_t delivered_by(const struct dt_message *m) {
+    if (m->delivered != DT_NO_VALUE)
+        return m->delivered;
+    return m->to->ended != DT_NO_VALUE ? m->to->ended : m->to->node->last;
+}
+
 static void message_gone(void *data, struct dt_message *m) {
     struct otlp *s = data;
     struct dt_labeled_request *request;
@@ -255,7 +262,7 @@ static void message_gone(void *data, struct dt_message *m) {
     g_autofree char *method = atom_of(content_of(m->text));
     g_autofree char *name = name_of(service_of(m->to), method);
 
-    dt_otlp_begin(body, name, DT_OTLP_CONSUMER, m->sent, MAX(m->sent, m->delivered));
+    dt_otlp_begin(body, name, DT_OTLP_CONSUMER, m->sent, MAX(m->sent, delivered_by(m)));
     dt_otlp_process(body, m->to);
     dt_otlp_text(body, "erlang.peer.pid", m->from->pid);
     dt_otlp_text(body, "erlang.peer.registered_name", m->from->name);

@@ -9,6 +9,7 @@
  *   - deliveries and returns, which are reported up to 0.1 ms late if a second probe completes them
  *   - deliveries of messages from other recorded nodes: those with a token are reported when the
  *     receiver takes them, those without a recorded send up to 10 s late
+ *   - deliveries without their seq_trace_receive, which are reported at the end or at a loss
  *   - ends of intervals that a loss cuts, which are reported when the process is next used
  *   - ends of runs whose end is unknown, which equal their begins
  *   - losses, and ends of calls that a loss cuts, which are reported after the loss

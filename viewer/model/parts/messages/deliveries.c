@@ -236,8 +236,11 @@ void dt_deliveries_infer(struct process *to, bool runs) {
         return;
     for (m = dt_in_flight_to(to)->first; m; m = next) {
         next = m->next;
-        if (m->token && (m->is_remote || all->have_tokens) && awaited++ < AWAITED_MAX)
+        if (m->token && (m->is_remote || all->have_tokens) && awaited++ < AWAITED_MAX) {
+            if (!m->is_remote && m->ran == DT_NO_VALUE)
+                m->ran = d.time;
             continue;
+        }
         if (m->is_remote) {
             dt_in_flight_drop(m);
             continue;

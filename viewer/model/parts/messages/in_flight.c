@@ -66,6 +66,10 @@ void dt_in_flight_drop(struct message *m) {
     struct delivery d = {.time = m->arrived, .how = DT_MATCHED_ORDER};
 
     dt_in_flight_take_out(m);
+    if (m->arrived == DT_NO_VALUE && m->ran != DT_NO_VALUE) {
+        d = (struct delivery){.time = m->ran, .how = DT_MATCHED_RAN};
+        m->arrived = m->ran;
+    }
     if (m->arrived == DT_NO_VALUE)
         dt_message_end(m->home, m);
     else

@@ -27,7 +27,8 @@ void dt_in_flight_add(struct message *m);
 void dt_in_flight_take_out(struct message *m);
 /* It has reached the receiver; seq_trace_receive will identify the message. */
 void dt_in_flight_arrive(struct message *m, const struct delivery *d);
-/* Removes a message from flight: as delivered if it has arrived, else as unmatched. */
+/* Removes a message from flight: as delivered if it has arrived, or if its receiver ran without its
+   seq_trace_receive; else as unmatched. */
 void dt_in_flight_drop(struct message *m);
 void dt_in_flight_drop_all(struct node *node);
 /* Makes room for one more message. */

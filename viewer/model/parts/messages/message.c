@@ -26,7 +26,7 @@ struct message *dt_message_new(struct node *home, struct node *sender_node, stru
     m->is_remote = is_remote;
     m->sender_node = is_remote ? sender_node : NULL;
     m->home = home;
-    m->arrived = DT_NO_VALUE;
+    m->arrived = m->ran = DT_NO_VALUE;
     m->seen = (struct dt_message){.number = ++home->world->messages,
                                   .from = from ? &from->seen : NULL,
                                   .to = to ? &to->seen : NULL,

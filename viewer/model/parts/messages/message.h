@@ -28,8 +28,9 @@ struct message {
     struct node *sender_node; /* of a remote one */
     struct node *home;        /* the node it belongs to: the receiver's, if known */
     int64_t arrived;          /* time of a delivery that is not yet reported; DT_NO_VALUE */
-    bool is_counted;          /* in the length of the receiver's mailbox */
-    bool by_seq_trace;        /* had its seq_trace_send, but not yet its message_send */
+    int64_t ran;       /* when its receiver first ran while its token was awaited, or DT_NO_VALUE */
+    bool is_counted;   /* in the length of the receiver's mailbox */
+    bool by_seq_trace; /* had its seq_trace_send, but not yet its message_send */
     struct token *token;
     char *label, *to_text;
     char *shown; /* its text as reported to sinks, if that differs from the recorded one */
