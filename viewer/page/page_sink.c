@@ -8,9 +8,9 @@
 
 #include "page/counters.h"
 #include "page/timeline.h"
+#include "shared/collectors.h"
 #include "shared/file.h"
 #include "shared/json.h"
-#include "shared/sink.h"
 #include "stacks/stacks.h"
 #include "summary/summary_events.h"
 #include "summary/findings.h"
@@ -32,22 +32,16 @@ static const struct dt_param params[] = {
     {0},
 };
 
-/* The collectors, in the order of their callbacks. Each has its own data. */
-enum { TIMELINE, SUMMARY, STACKS, COUNTERS, COLLECTORS };
-
-static const struct dt_sink *const collects[COLLECTORS] = {
-    [TIMELINE] = &dt_page_timeline_collector,
-    [SUMMARY] = &dt_summary_collector,
-    [STACKS] = &dt_stacks_collector,
-    [COUNTERS] = &dt_page_counters_collector,
-};
-
 struct page {
+    struct dt_collectors collectors;
+    struct dt_page_timeline *timeline;
+    struct dt_summary *summary;
+    struct dt_stacks *stacks;
+    struct dt_page_counters *counters;
     struct dt_file *file;
     struct dt_file *report; /* NULL if it is not printed */
     char *template;
     char *title;
-    void *of[COLLECTORS];
 };
 
 /* -- The template --------------------------------------------------------------------- */
@@ -101,10 +95,10 @@ static void free_sink(void *data) {
         return;
     dt_file_discard(page->file);
     dt_file_discard(page->report);
-    dt_page_timeline_free(page->of[TIMELINE]);
-    dt_summary_free(page->of[SUMMARY]);
-    dt_stacks_free(page->of[STACKS]);
-    dt_page_counters_free(page->of[COUNTERS]);
+    dt_page_timeline_free(page->timeline);
+    dt_summary_free(page->summary);
+    dt_stacks_free(page->stacks);
+    dt_page_counters_free(page->counters);
     g_free(page->template);
     g_free(page->title);
     g_free(page);
@@ -120,7 +114,6 @@ static struct dt_file *open_report(const char *page, GError **error) {
 
 static void *start(const union dt_value *values, GError **error) {
     struct page *page = g_new0(struct page, 1);
-    struct dt_summary *summary;
 
     page->template = read_template(error);
     if (!page->template)
@@ -134,16 +127,19 @@ static void *start(const union dt_value *values, GError **error) {
             goto failed;
     }
     page->title = g_strdup(values[TITLE].string);
-    summary = dt_summary_new();
-    page->of[SUMMARY] = summary;
-    page->of[STACKS] = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
-    page->of[COUNTERS] = dt_page_counters_new();
-    page->of[TIMELINE] =
-        dt_page_timeline_new(&summary->actors, (struct dt_page_timeline_limits){
-                                                   .processes = (unsigned)values[PROCESSES].integer,
-                                                   .intervals = (unsigned)values[INTERVALS].integer,
-                                                   .messages = (unsigned)values[MESSAGES].integer,
-                                               });
+    page->summary = dt_summary_new();
+    page->stacks = dt_stacks_new(DT_STACKS_CALLS, DT_STACKS_BY_NONE);
+    page->counters = dt_page_counters_new();
+    page->timeline = dt_page_timeline_new(&page->summary->actors,
+                                          (struct dt_page_timeline_limits){
+                                              .processes = (unsigned)values[PROCESSES].integer,
+                                              .intervals = (unsigned)values[INTERVALS].integer,
+                                              .messages = (unsigned)values[MESSAGES].integer,
+                                          });
+    page->collectors = (struct dt_collectors){{{&dt_page_timeline_collector, page->timeline},
+                                               {&dt_summary_collector, page->summary},
+                                               {&dt_stacks_collector, page->stacks},
+                                               {&dt_page_counters_collector, page->counters}}};
     return page;
 
 failed:
@@ -153,13 +149,12 @@ failed:
 
 static bool finish(void *data, const struct dt_model *model, GError **error) {
     struct page *page = data;
-    struct dt_page_timeline *timeline = page->of[TIMELINE];
-    struct dt_summary *summary = page->of[SUMMARY];
+    struct dt_summary *summary = page->summary;
     g_autoptr(GString) json = g_string_new(NULL);
     g_autoptr(GString) report = NULL;
     gsize begin;
 
-    if (timeline->begin > timeline->end)
+    if (page->timeline->begin > page->timeline->end)
         dt_nothing(DT_NOTHING_RECORDED);
     dt_summary_end(summary, model);
     dt_summary_find(summary);
@@ -171,11 +166,11 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     report = g_string_new_len(json->str + begin, (gssize)(json->len - begin));
     g_string_append_c(report, '\n');
     dt_json_name(json, "flame");
-    dt_stacks_json(page->of[STACKS], json);
+    dt_stacks_json(page->stacks, json);
     dt_json_name(json, "timeline");
-    dt_page_timeline_json(timeline, json);
+    dt_page_timeline_json(page->timeline, json);
     dt_json_name(json, "counters");
-    dt_page_counters_json(page->of[COUNTERS], &summary->actors.nodes, timeline->begin, json);
+    dt_page_counters_json(page->counters, &summary->actors.nodes, page->timeline->begin, json);
     dt_json_close(json, '}');
     fill_template(page->template, json, page->file);
     return dt_file_close(g_steal_pointer(&page->file), error) &&
@@ -188,20 +183,6 @@ static const GError *failed(void *data) {
     return dt_file_failed(page->file);
 }
 
-/* -- Each event of the model goes to the collectors that have a callback for it ---------- */
-
-#define MODEL_EVENT(name, declared, passed)                                                        \
-    static void name declared {                                                                    \
-        struct page *page = data;                                                                  \
-                                                                                                   \
-        for (unsigned n = 0; n < COLLECTORS; n++)                                                  \
-            if (collects[n]->name) {                                                               \
-                data = page->of[n];                                                                \
-                collects[n]->name passed;                                                          \
-            }                                                                                      \
-    }
-#include "shared/model_events.def"
-
 const struct dt_sink dt_sink_page = {
     .description = "one self-contained page: report, timeline, load, flame graph, sequences",
     .params = params,
@@ -209,6 +190,5 @@ const struct dt_sink dt_sink_page = {
     .finish = finish,
     .free = free_sink,
     .failed = failed,
-#define MODEL_EVENT(name, declared, passed) .name = name,
-#include "shared/model_events.def"
+    .collector = &dt_collect_all,
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rows/row_lines.h"
-#include "shared/sink.h"
+#include "shared/collectors.h"
 #include "summary/findings.h"
 #include "summary/summary_events.h"
 
@@ -23,6 +23,7 @@ static const struct dt_param params[] = {
 };
 
 struct sink {
+    struct dt_collectors collectors; /* the rows, then the summary */
     struct dt_summary *summary;
     struct dt_row_lines *rows;
     const char *snapshots;
@@ -54,6 +55,8 @@ static void free_of_process(void *data) {
     g_free(of);
 }
 
+static const struct dt_sink own;
+
 static void *start(const union dt_value *values, GError **error) {
     struct dt_row_lines *rows = dt_row_lines_open(values[PATH].string, values[RECORDING].string,
                                                   values[RELEASE].string, error);
@@ -65,6 +68,7 @@ static void *start(const union dt_value *values, GError **error) {
     s->rows = rows;
     s->snapshots = values[SNAPSHOTS].string;
     s->summary = dt_summary_new();
+    s->collectors = (struct dt_collectors){{{&own, s}, {&dt_summary_collector, s->summary}}};
     s->processes = g_hash_table_new_full(NULL, NULL, free_of_process, NULL);
     return s;
 }
@@ -417,18 +421,6 @@ static bool finish(void *data, const struct dt_model *model, GError **error) {
     return dt_row_lines_close(s->rows, error);
 }
 
-/* -- Each event of the model goes to the rows, then to the summary ------------------------ */
-
-#define MODEL_EVENT(name, declared, passed)                                                        \
-    static void name##_event declared {                                                            \
-        if (own.name)                                                                              \
-            own.name passed;                                                                       \
-        data = ((struct sink *)data)->summary;                                                     \
-        if (dt_summary_collector.name)                                                             \
-            dt_summary_collector.name passed;                                                      \
-    }
-#include "shared/model_events.def"
-
 const struct dt_sink dt_sink_rows = {
     .description = "the model as flat rows, a line of JSON each, for databases",
     .params = params,
@@ -436,6 +428,5 @@ const struct dt_sink dt_sink_rows = {
     .finish = finish,
     .free = free_sink,
     .failed = failed,
-#define MODEL_EVENT(name, declared, passed) .name = name##_event,
-#include "shared/model_events.def"
+    .collector = &dt_collect_all,
 };
