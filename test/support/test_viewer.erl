@@ -9,6 +9,8 @@
 
 -export([missing/0, plugin/0, plugins/0, make/2, make_all/2, view/3, view/4, command/4, cpu_s/2, run/2, lines/3,
          json/3, jsons/3, decode/1, decode_all/1, encode/1]).
+%% Events
+-export([identity/3, identity/4, identity/5, exited/3, in/3, out/3, send/4, receipt/3, delivery/4, call/3, return/3]).
 
 -type event() :: {Ns :: integer(), Probe :: atom() | string(), Fields :: map()}
                | {Ns :: integer(), Probe :: atom() | string(), Fields :: map(), Where :: map()}
@@ -157,3 +159,20 @@ escape(Char) when Char < 16#10000 -> io_lib:format("\\u~4.16.0b", [Char]);
 escape(Char) ->
     Rest = Char - 16#10000,
     [escape(16#D800 + (Rest bsr 10)), escape(16#DC00 + (Rest band 16#3FF))].
+
+%% -- Events ------------------------------------------------------------------------------
+
+identity(At, Pid, Name) -> identity(At, Pid, Name, "shop:init/1").
+identity(At, Pid, Name, Initial) -> identity(At, Pid, Name, Initial, "").
+identity(At, Pid, Name, Initial, Parent) ->
+    {At, process_identity, #{pid => Pid, parent => Parent, initial => Initial, name => Name, label => "",
+                             node => "shop@host"}}.
+exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
+in(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "in"}}.
+out(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "out"}}.
+send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
+receipt(At, To, Message) -> {At, message_receive, #{to => To, message => Message}}.
+delivery(At, From, To, Message) ->
+    {At, message_delivery, #{from => From, to => To, node => "shop@host", message => Message}}.
+call(At, Pid, Entry) -> {At, function_call, #{pid => Pid, entry => Entry, depth => 0}}.
+return(At, Pid, Entry) -> {At, function_return, #{pid => Pid, entry => Entry, depth => 0}}.

@@ -3,6 +3,9 @@
 
 -include("../support/suite.hrl").
 
+-import(test_viewer, [identity/3, identity/4, identity/5, exited/3, in/3, out/3, send/4, receipt/3, delivery/4,
+                      call/3]).
+
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 -define(C, "<0.92.0>").
@@ -1195,11 +1198,6 @@ folder(Name, Config) ->
 pid(N) -> "<0." ++ integer_to_list(100 + N) ++ ".0>".
 port(N) -> "#Port<0." ++ integer_to_list(100 + N) ++ ">".
 
-identity(At, Pid, Name) -> identity(At, Pid, Name, "shop:init/1").
-identity(At, Pid, Name, Initial) -> identity(At, Pid, Name, Initial, "").
-identity(At, Pid, Name, Initial, Parent) ->
-    {At, process_identity, #{pid => Pid, parent => Parent, initial => Initial, name => Name, label => "",
-                             node => "shop@host"}}.
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "pay:run/1"}}.
 %% By proc_lib, as OTP's behaviours are.
 started(At, Pid, Parent) -> started(At, Pid, Parent, "pay:run/1").
@@ -1209,16 +1207,11 @@ started(At, Pid, Parent, Initial) ->
 port_identity(At, Port, Owner, Name) ->
     {At, port_identity, #{port => Port, owner => Owner, name => Name, os_pid => 0}}.
 named(At, Pid, Name, Type) -> {At, process_register, #{pid => Pid, name => Name, type => Type}}.
-exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
-in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "pay:run/1", type => "in"}}.
-out(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "pay:run/1", type => "out"}}.
+in(At, Pid) -> in(At, Pid, "pay:run/1").
+out(At, Pid) -> out(At, Pid, "pay:run/1").
 on(Thread, {At, Probe, Fields}) ->
     {At, Probe, Fields, #{vpid => 17, vtid => erlang:phash2(Thread), procname => Thread}}.
-send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
-receipt(At, To, Message) -> {At, message_receive, #{to => To, message => Message}}.
-delivery(At, From, To, Message) ->
-    {At, message_delivery, #{from => From, to => To, node => "shop@host", message => Message}}.
-call(At, Pid) -> {At, function_call, #{pid => Pid, entry => "shop:pay/1", depth => 0}}.
+call(At, Pid) -> call(At, Pid, "shop:pay/1").
 logged(At, Level, Text) -> {At, log, #{pid => ?A, level => Level, text => Text}}.
 counter(At, Name, Value) -> {At, vm_counter, #{name => Name, value => Value, unit => "per mille"}}.
 %% One sample per second.

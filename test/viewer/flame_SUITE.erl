@@ -3,6 +3,8 @@
 
 -include("../support/suite.hrl").
 
+-import(test_viewer, [identity/3, in/3, out/3, call/3, return/3]).
+
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 
@@ -84,10 +86,10 @@ nothing(Config) ->
 tree_is_bounded(Config) ->
     Count = 40000,
     Trace = test_viewer:make([identity(1, ?A, "shop_db"), call(2, ?A, "a:f/0"), return(3, ?A, "a:f/0")
-                              | lists:append([[call(N * 10, ?A, ["a:f", integer_to_list(N rem 20000), "/0"]),
-                                               call(N * 10 + 1, ?A, ["a:g", integer_to_list(N), "/0"]),
-                                               return(N * 10 + 3, ?A, ["a:g", integer_to_list(N), "/0"]),
-                                               return(N * 10 + 5, ?A, ["a:f", integer_to_list(N rem 20000), "/0"])]
+                              | lists:append([[call(N * 10, ?A, lists:concat(["a:f", N rem 20000, "/0"])),
+                                               call(N * 10 + 1, ?A, lists:concat(["a:g", N, "/0"])),
+                                               return(N * 10 + 3, ?A, lists:concat(["a:g", N, "/0"])),
+                                               return(N * 10 + 5, ?A, lists:concat(["a:f", N rem 20000, "/0"]))]
                                               || N <- lists:seq(1, Count)])], Config),
     Lines = folded([], Trace),
     ?assert(length(Lines) =< 50000),
@@ -121,14 +123,7 @@ trace(Config) ->
                       call(3000, ?A, "shop:get/1"), call(4000, ?A, "shop:find/2"), return(5500, ?A, "shop:find/2"),
                       return(7500, ?A, "shop:get/1")], Config).
 
-identity(At, Pid, Name) ->
-    {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
-                             node => "shop@host"}}.
-
-in(At, Pid) -> {At, process_scheduled, #{pid => Pid, entry => "shop:loop/1", type => "in"}}.
-out(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "out"}}.
-call(At, Pid, Entry) -> {At, function_call, #{pid => Pid, entry => lists:flatten(Entry), depth => 0}}.
-return(At, Pid, Entry) -> {At, function_return, #{pid => Pid, entry => lists:flatten(Entry), depth => 0}}.
+in(At, Pid) -> in(At, Pid, "shop:loop/1").
 
 folded(Params, Trace) ->
     [unicode:characters_to_list(Line) || Line <- test_viewer:lines(flame, Params, [Trace])].

@@ -4,6 +4,8 @@
 
 -include("../support/suite.hrl").
 
+-import(test_viewer, [in/3, out/3, send/4, receipt/3, delivery/4, call/3, return/3]).
+
 -define(WHERE, #{vpid => 17, vtid => 18, procname => "1_scheduler"}).
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
@@ -110,8 +112,8 @@ messages(Config) ->
 
 %% Without deliveries, messages are matched by order and text, and marked as such.
 inferred_messages(Config) ->
-    File = trace([send(1000, ?A, ?B, "{job,1}"), send(1500, ?A, ?B, "{job,2}"), got(2000, ?B, "{job,1}"),
-                  got(2500, ?B, "{job,2}"), got(3000, ?A, "end")], Config),
+    File = trace([send(1000, ?A, ?B, "{job,1}"), send(1500, ?A, ?B, "{job,2}"), receipt(2000, ?B, "{job,1}"),
+                  receipt(2500, ?B, "{job,2}"), receipt(3000, ?A, "end")], Config),
     ?assertEqual([[1000, <<"{job,1}">>, 2000, <<"{job,1}">>], [1500, <<"{job,2}">>, 2500, <<"{job,2}">>]],
                  rows(File, flows())),
     ?assertEqual([[<<"order">>, 1, 4]],
@@ -497,7 +499,7 @@ random_event(Time) ->
         12 -> event(At, function_exception, #{pid => Pid, entry => Entry, class => "error"});
         13 -> send(At, Pid, Other, Text);
         14 -> delivery(At, Other, Pid, Text);
-        15 -> got(At, Pid, Text);
+        15 -> receipt(At, Pid, Text);
         16 -> event(At, user_span_start, #{pid => Pid, name => "span", id => rand:uniform(5)});
         17 -> event(At, user_span_stop, #{pid => Pid, name => "span", id => rand:uniform(5),
                                           duration => rand:uniform(Time), outcome => "ok"})
@@ -554,13 +556,6 @@ where({Time, Probe, Fields}) -> {Time, Probe, Fields, ?WHERE};
 where(Other) -> Other.
 
 event(Time, Probe, Fields) -> {Time, Probe, Fields}.
-in(Time, Pid, Entry) -> event(Time, process_scheduled, #{pid => Pid, entry => Entry, type => "in"}).
-out(Time, Pid, Entry) -> event(Time, process_scheduled, #{pid => Pid, entry => Entry, type => "out"}).
-send(Time, From, To, Text) -> event(Time, message_send, #{from => From, to => To, message => Text}).
-got(Time, To, Text) -> event(Time, message_receive, #{to => To, message => Text}).
-delivery(Time, From, To, Text) -> event(Time, message_delivery, #{from => From, to => To, message => Text}).
-call(Time, Pid, Entry) -> event(Time, function_call, #{pid => Pid, entry => Entry}).
-return(Time, Pid, Entry) -> event(Time, function_return, #{pid => Pid, entry => Entry}).
 
 %% Replaces $slice by the slices with the names of their tracks.
 rows(File, Sql) ->

@@ -3,6 +3,8 @@
 
 -include("../support/suite.hrl").
 
+-import(test_viewer, [identity/3, identity/4, exited/3, in/3, out/3, send/4, receipt/3, delivery/4, call/3, return/3]).
+
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 -define(C, "<0.92.0>").
@@ -738,21 +740,7 @@ parameters(Config) ->
 
 %% -- Events --------------------------------------------------------------------------------------
 
-identity(At, Pid, Name) -> identity(At, Pid, Name, "shop:init/1").
-identity(At, Pid, Name, Initial) ->
-    {At, process_identity, #{pid => Pid, parent => "", initial => Initial, name => Name, label => "",
-                             node => "shop@host"}}.
-
 spawned(At, Pid, Parent) -> {At, process_spawn, #{pid => Pid, parent => Parent, entry => "a:b/1"}}.
-exited(At, Pid, Reason) -> {At, process_exit, #{pid => Pid, reason => Reason}}.
-in(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "in"}}.
-out(At, Pid, Entry) -> {At, process_scheduled, #{pid => Pid, entry => Entry, type => "out"}}.
-send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
-receipt(At, To, Message) -> {At, message_receive, #{to => To, message => Message}}.
-delivery(At, From, To, Message) ->
-    {At, message_delivery, #{from => From, to => To, node => "shop@host", message => Message}}.
-call(At, Pid, Entry) -> {At, function_call, #{pid => Pid, entry => Entry, depth => 0}}.
-return(At, Pid, Entry) -> {At, function_return, #{pid => Pid, entry => Entry, depth => 0}}.
 
 report(Events, Config) ->
     test_viewer:json(report, [{format, "json"}], [test_viewer:make(lists:flatten(Events), Config)]).

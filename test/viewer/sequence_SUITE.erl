@@ -3,6 +3,8 @@
 
 -include("../support/suite.hrl").
 
+-import(test_viewer, [identity/3, send/4, delivery/4]).
+
 -define(A, "<0.90.0>").
 -define(B, "<0.91.0>").
 -define(C, "<0.92.0>").
@@ -150,14 +152,6 @@ trace(Config) ->
                       send(3000, ?B, ?A, "{ok,1}"), delivery(3100, ?B, ?A, "{ok,1}"),
                       send(4000, ?B, ?C, "other"), {4100, message_receive, #{to => ?C, message => "other"}},
                       {5000, process_exit, #{pid => ?B, reason => "normal"}}], Config).
-
-identity(At, Pid, Name) ->
-    {At, process_identity, #{pid => Pid, parent => "", initial => "shop:init/1", name => Name, label => "",
-                             node => "shop@host"}}.
-
-send(At, From, To, Message) -> {At, message_send, #{from => From, to => To, message => Message}}.
-delivery(At, From, To, Message) ->
-    {At, message_delivery, #{from => From, to => To, node => "shop@host", message => Message}}.
 
 lines(Params, Trace) ->
     [unicode:characters_to_list(Line) || Line <- test_viewer:lines(sequence, Params, [Trace])].
