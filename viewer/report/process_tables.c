@@ -137,10 +137,9 @@ static const struct {
 
 /* The processes whose number is greater than 0. */
 static GPtrArray *sorted(const struct dt_top_n *kept, dt_criterion *by) {
-    GPtrArray *actors = dt_top_copy(kept);
+    GPtrArray *actors = dt_top_sorted(kept, by);
     unsigned n = 0;
 
-    dt_top_sort(actors, by);
     while (n < actors->len && by(g_ptr_array_index(actors, n)) > 0)
         n++;
     g_ptr_array_set_size(actors, (int)n);

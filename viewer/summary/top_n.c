@@ -134,3 +134,10 @@ void dt_top_free(struct dt_top_n *kept) {
 GPtrArray *dt_top_copy(const struct dt_top_n *kept) {
     return g_ptr_array_copy(kept->actors, NULL, NULL);
 }
+
+GPtrArray *dt_top_sorted(const struct dt_top_n *kept, dt_criterion *by) {
+    GPtrArray *actors = dt_top_copy(kept);
+
+    dt_top_sort(actors, by);
+    return actors;
+}

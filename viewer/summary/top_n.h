@@ -28,3 +28,4 @@ dt_criterion dt_top_by_binaries; /* after its last collection */
 dt_criterion dt_top_by_wakes;    /* without a message, or by timers */
 dt_criterion dt_top_by_dirty_io; /* time on dirty I/O schedulers */
 void dt_top_sort(GPtrArray *actors, dt_criterion *by);
+GPtrArray *dt_top_sorted(const struct dt_top_n *kept, dt_criterion *by); /* a copy */

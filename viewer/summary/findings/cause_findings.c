@@ -58,9 +58,8 @@ static void add_formatting(struct dt_summary *summary, struct dt_actor *actor) {
 }
 
 static void formatting(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, by_formatting);
 
-    dt_top_sort(actors, by_formatting);
     for (unsigned i = 0; i < actors->len && i < dt_limits.formatting.per_rule; i++)
         if (dt_is_formatting(summary, g_ptr_array_index(actors, i)))
             add_formatting(summary, g_ptr_array_index(actors, i));

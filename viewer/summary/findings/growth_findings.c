@@ -295,9 +295,8 @@ static const struct part *part_of(const struct dt_summary *summary, struct dt_se
 static struct dt_actor *holder_of_binaries(const struct dt_summary *summary,
                                            struct dt_seen_node *node) {
     const struct dt_named *all = dt_names_find(&summary->counters, node, "memory_binary");
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_binaries);
 
-    dt_top_sort(actors, dt_top_by_binaries);
     for (unsigned i = 0; all && i < actors->len; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
 

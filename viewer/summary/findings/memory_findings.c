@@ -43,10 +43,9 @@ static int64_t by_heap(const struct dt_actor *actor) {
 }
 
 static void growing(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, by_heap);
     uint64_t left = dt_limits.growing_heap.per_rule;
 
-    dt_top_sort(actors, by_heap);
     for (unsigned i = 0; i < actors->len && left > 0; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
 
@@ -80,10 +79,9 @@ static bool grows_off_heap(const struct dt_summary *summary, const struct dt_act
 }
 
 static void growing_off_heap(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_memory);
     uint64_t left = dt_limits.growing_off_heap.per_rule;
 
-    dt_top_sort(actors, dt_top_by_memory);
     for (unsigned i = 0; i < actors->len && left > 0; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         struct dt_series_growth growth;
@@ -102,9 +100,8 @@ static void growing_off_heap(struct dt_summary *summary) {
 }
 
 static void large(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_memory);
 
-    dt_top_sort(actors, dt_top_by_memory);
     for (unsigned i = 0; i < actors->len && i < dt_limits.large_process.per_rule; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         uint64_t memory = (uint64_t)dt_top_by_memory(actor);
@@ -183,9 +180,8 @@ static void idle(struct dt_summary *summary, struct dt_seen_node *node, GPtrArra
 
 static void idle_on_each(struct dt_summary *summary) {
     g_autoptr(GPtrArray) nodes = dt_rows_nodes(summary);
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_memory);
 
-    dt_top_sort(actors, dt_top_by_memory);
     for (unsigned i = 0; i < nodes->len && actors->len; i++)
         idle(summary, g_ptr_array_index(nodes, i), actors);
 }

@@ -97,10 +97,9 @@ static bool is_long(struct dt_summary *summary, struct dt_actor *actor) {
 }
 
 static void sampled(struct dt_summary *summary, GHashTable *stuck) {
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_queue);
     unsigned found = 0;
 
-    dt_top_sort(actors, dt_top_by_queue);
     for (unsigned i = 0; i < actors->len && found < dt_limits.long_queue.per_rule; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
 
@@ -116,10 +115,9 @@ static void sampled(struct dt_summary *summary, GHashTable *stuck) {
 }
 
 static void in_flight(struct dt_summary *summary) {
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_mailbox);
     unsigned found = 0;
 
-    dt_top_sort(actors, dt_top_by_mailbox);
     for (unsigned i = 0; i < actors->len && found < dt_limits.in_flight.per_rule; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
 

@@ -22,8 +22,7 @@ static void spent(struct dt_summary *summary, const struct share_rule *rule) {
 
     if (recorded < rule->recorded)
         return;
-    g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
-    dt_top_sort(actors, rule->time_of);
+    g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, rule->time_of);
     for (unsigned i = 0; i < actors->len && i < rule->per_rule; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         int64_t time = rule->time_of(actor);
