@@ -21,7 +21,8 @@ all() ->
      terms_by_inference, copied_argument, storm_at_a_listener, suspended_first, stuck, not_stuck,
      loop_is_reported_once, results, crash_reports, kinds_of_crashes, worst_crashes_first, throttled_node,
      files_or_ports, ends_of_otp, parts_of_calls, chain, few_calls, next_is_said_once, idle_node, nodes_that_call,
-     exhausted, computing, stacks, planted, planted_waits, timed_out, busy_without_deliveries, timers].
+     grows_at_the_end, grows_untraced, past_memory, exhausted, computing, stacks, planted, planted_waits, timed_out,
+     busy_without_deliveries, timers].
 
 init_per_suite(Config) ->
     test_require:tool(test_viewer:missing(), Config).
@@ -491,6 +492,43 @@ throttled_node(Config) ->
              {starved_processes, 910, high, [high], starved(4)}]],
     ?assertMatch([#{<<"rule">> := <<"cpu_quota">>} | _],
                  maps:get(<<"findings">>, Report(800000, 910, [held([0, 3], 2500), starved(4)]))).
+
+%% After five minutes, as in a flight recorder: a level that has always been lower, and one that rises and falls.
+grows_at_the_end(Config) ->
+    Rises = [100 + 40 * N || N <- lists:seq(1, 20)],
+    Limits = [found(process_limit, Report)
+              || Report <- reports([limited(lists:duplicate(300, 100) ++ Rises),
+                                    limited(lists:append([[100 | Rises] || _ <- lists:seq(1, 15)]))], Config)],
+    ?assertEqual([[{high, "processes: 32 more per second for 25.0 s, 900 of at most 10000: at this rate, full in 5 "
+                          "minutes"}], []], Limits).
+
+%% Processes were traced in two of ten seconds: then those that are started and remain are the growth; not if some end,
+%% because their number may be constant.
+grows_untraced(Config) ->
+    Counters = limited([1000 + 100 * N || N <- lists:seq(0, 10)]),
+    Traced = [spawned(8 * ?S + N * 10 * ?MS, pid(N), ?A) || N <- lists:seq(1, 200)],
+    Recording = fun(More) ->
+                        lists:keysort(1, lists:flatten([identity(0, ?A, "front_desk"), Counters, Traced, More,
+                                                        exited(9 * ?S, ?C, "normal"),
+                                                        [{N * ?S + 1, withheld, #{what => "all_events", why => "none"}}
+                                                         || N <- lists:seq(0, 7)]]))
+                end,
+    [Remain, End] = [found(process_limit, Report)
+                     || Report <- reports([Recording([]),
+                                           Recording([exited(10 * ?S + N, pid(N), "normal")
+                                                      || N <- lists:seq(1, 40)])], Config)],
+    Grows = "processes: 100 more per second for 10.0 s, 2000 of at most 10000: at this rate, full in 80 s",
+    ?assertEqual([[{high, Grows ++ "; most are pay:run/1, started by <0.90.0> front_desk: 200 started, 0 ended"}],
+                  [{high, Grows}]], [Remain, End]).
+
+%% A process of which there are no samples any more, while there are some of others; and in the last samples of a node
+%% that hangs.
+past_memory(Config) ->
+    Large = [sample(N * ?S, ?A, 0, 512000000, 1000, "waiting") || N <- lists:seq(1, 3)],
+    Others = [sample(N * ?S, ?B, 0, 2600, 900, "waiting") || N <- lists:seq(1, 9)],
+    Found = [found(large_process, Report)
+             || Report <- reports([lists:keysort(1, Large ++ Others), Large ++ [in(60 * ?S, ?B)]], Config)],
+    ?assertMatch([[], [{high, "<0.90.0> " ++ _}]], Found).
 
 %% A socket is both. The limit that is reached first is reported.
 files_or_ports(Config) ->

@@ -2,7 +2,8 @@
  * A bounded series of samples of a level, such as a counter, and whether the level only grows.
  *
  * When the series is full, every second point is removed, so that it always covers the whole
- * recording.
+ * recording. The latest samples are retained in addition: a flight recorder writes what happened in
+ * the last seconds of a long recording.
  */
 #pragma once
 
@@ -16,6 +17,8 @@ struct dt_series {
     uint64_t per_point; /* samples from one point to the next; 0: no samples yet */
     uint64_t in_last;   /* samples in the last point, which has the last one */
     int64_t times[DT_SERIES_POINTS], values[DT_SERIES_POINTS];
+    unsigned latest; /* the latest samples, oldest first */
+    int64_t latest_times[DT_SERIES_POINTS], latest_values[DT_SERIES_POINTS];
 };
 
 /* A negative value counts as 0. */
@@ -34,7 +37,8 @@ struct dt_series_growth {
  * Whether the level grows steadily up to the last sample, and this is near the end of the
  * recording: for four seconds and five points at least, to a new maximum in four of five steps, by
  * no step as much as by all others together, and in the second half at least half as fast as in the
- * first. A level that is full, levels off, or jumps does not. Takes the longest such period.
+ * first. A level that is full, levels off, or jumps does not. Takes the longest such period, or one
+ * of the latest samples, if the level was never nearly as high before.
  */
 bool dt_series_grows(const struct dt_series *series, int64_t end, struct dt_series_growth *growth);
 

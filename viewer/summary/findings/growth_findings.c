@@ -8,7 +8,7 @@
 #include "summary/sorted_rows.h"
 
 /* Percent: a culprit has to account for at least half of the growth. */
-enum { HALF = 50, ALMOST_FULL = 98 };
+enum { HALF = 50, REMAIN = 90, ALMOST_FULL = 98 };
 
 /* A number that must not reach a limit. */
 struct limited {
@@ -53,15 +53,25 @@ static bool is_of(const struct dt_lives_row *row, enum dt_kind kind,
     return row->kind == kind && row->example->node == node && row->started > row->ended;
 }
 
-/* The kind and parent of which most remain, if these are at least half of the growth. */
+/* By how much a number that grows at this rate grew while processes were traced. */
+static int64_t grown_while_traced(const struct dt_seen_node *node,
+                                  const struct dt_series_growth *growth) {
+    int64_t traced = node->last - node->first - node->untraced;
+
+    return (int64_t)(growth->per_s * (double)traced / DT_NS_PER_S);
+}
+
+/* The kind and parent of which most remain, if these are at least half of the growth. While
+   processes were not traced, others may have started, and these may have ended: then only those
+   that hardly ever end count. */
 static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum dt_kind kind,
-                                          const struct dt_seen_node *node, int64_t grown) {
+                                          const struct dt_seen_node *node,
+                                          const struct dt_series_growth *growth) {
     g_autoptr(GPtrArray) rows = dt_rows_of(summary->lives.rows);
     const struct dt_lives_row *most = NULL;
+    int64_t grown =
+        node->was_untraced ? grown_while_traced(node, growth) : growth->to - growth->from;
 
-    /* While processes were not traced, others may have started, and these may have ended. */
-    if (node->was_untraced)
-        return NULL;
     for (unsigned i = 0; i < rows->len; i++) {
         const struct dt_lives_row *row = g_ptr_array_index(rows, i);
 
@@ -69,7 +79,10 @@ static const struct dt_lives_row *most_of(const struct dt_summary *summary, enum
             (!most || row->started - row->ended > most->started - most->ended))
             most = row;
     }
-    return most && dt_is_share((int64_t)(most->started - most->ended), grown, HALF) ? most : NULL;
+    if (!most || (node->was_untraced && !dt_is_share((int64_t)(most->started - most->ended),
+                                                     (int64_t)most->started, REMAIN)))
+        return NULL;
+    return dt_is_share((int64_t)(most->started - most->ended), grown, HALF) ? most : NULL;
 }
 
 /* ", which <0.91.0> shop called 2700 times" if that process has called this server, at least half
@@ -130,7 +143,7 @@ static struct culprit culprit_of(const struct dt_summary *summary, struct dt_see
                                  const struct limited *of, const struct dt_series_growth *growth) {
     int64_t grown = growth->to - growth->from;
     const struct dt_lives_row *most =
-        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, grown);
+        of->kind == DT_FOREIGN ? NULL : most_of(summary, of->kind, node, growth);
 
     if (most || of->rule != DT_RULE_file_limit)
         return (struct culprit){most ? most->parent : NULL, show_most(summary, most, of->noun)};
@@ -138,7 +151,7 @@ static struct culprit culprit_of(const struct dt_summary *summary, struct dt_see
         dt_socket_owners_growing(&summary->socket_owners, node, growth, (grown + 1) / 2);
     if (row)
         return (struct culprit){row->owner, show_sockets(row, growth)};
-    most = most_of(summary, DT_PROCESS, node, grown);
+    most = most_of(summary, DT_PROCESS, node, growth);
     g_autofree char *processes = show_most(summary, most, "processes");
     return (struct culprit){most ? most->parent : NULL,
                             g_strconcat(most ? "; processes grew as well" : "", processes, NULL)};

@@ -99,17 +99,39 @@ static void growing_off_heap(struct dt_summary *summary) {
     }
 }
 
+/* Of all processes of a node. */
+static int64_t last_sample(const GPtrArray *actors, const struct dt_seen_node *node) {
+    int64_t last = DT_NO_VALUE;
+
+    for (unsigned i = 0; i < actors->len; i++) {
+        const struct dt_actor *actor = g_ptr_array_index(actors, i);
+
+        if (actor->node == node && actor->activity->sampled)
+            last = MAX(last, actor->activity->sampled->last);
+    }
+    return last;
+}
+
+/* A process that was not sampled lately is smaller now, or has exited while exits were not traced.
+ */
+static bool is_past(const GPtrArray *actors, const struct dt_actor *actor) {
+    return last_sample(actors, actor->node) - actor->activity->sampled->last >
+           dt_limits.large_process.ago;
+}
+
 static void large(struct dt_summary *summary) {
     g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, dt_top_by_memory);
+    uint64_t found = 0;
 
-    for (unsigned i = 0; i < actors->len && i < dt_limits.large_process.per_rule; i++) {
+    for (unsigned i = 0; i < actors->len && found < dt_limits.large_process.per_rule; i++) {
         struct dt_actor *actor = g_ptr_array_index(actors, i);
         uint64_t memory = (uint64_t)dt_top_by_memory(actor);
 
         if (memory < dt_limits.large_process.memory)
             break;
-        if (grows(summary, actor) || dt_is_formatting(summary, actor))
+        if (grows(summary, actor) || dt_is_formatting(summary, actor) || is_past(actors, actor))
             continue;
+        found++;
         g_autofree char *name = dt_actor_show_where(actor);
         dt_find(summary, DT_RULE_large_process,
                 memory >= dt_limits.large_process.huge ? DT_HIGH : DT_MEDIUM, actor,
