@@ -106,10 +106,10 @@ class Recorders(unittest.TestCase):
         self.assertEqual(1, len(self.recorder.rate.times))
 
     def test_level(self) -> None:
-        """The snapshot of a level has the stacks of the node, read when it is written."""
-        self.recorder.match(parsed("processes > 5000"), NODE, "processes 6000")
+        """The snapshot of a level has the stacks of the node, read at the match."""
         with self.read_stacks():
-            self.recorder.write_pending()
+            self.recorder.match(parsed("processes > 5000"), NODE, "processes 6000")
+        self.recorder.write_pending()
         self.assertEqual(["trace", "write", "stop"], self.session.done)
         self.assertEqual("stacks of shop\n1 waiting\n\n1 changed\n", self.stacks())
 

@@ -79,11 +79,13 @@ def keep_recording(chosen: Sequence[Node], wanted: Wanted, when: When, seconds: 
 
 
 class Match(NamedTuple):
-    """What a snapshot is written for: the cause, the node, a text, the time; and the node whose stacks it has."""
+    """What a snapshot is written for: the cause, the node, a text, the time; and the stacks of the node, or the node
+    whose stacks are read after the snapshot."""
     cause: str
     node: str
     text: str
     time: float
+    stacks: str = ""
     stacks_from: Optional[Node] = None
 
 
@@ -191,9 +193,10 @@ class Recorder:
         if self.pending:
             return
         self.restart_count()
-        match = Match(cause, node, text, time.time(), stacks_from)
+        match = Match(cause, node, text, time.time(), stacks_from=stacks_from)
         if self.session.wanted.traces_on_demand and not hangs and self.has_room():
-            self.pending = match, self.session.begin_tracing()
+            due = self.session.begin_tracing()
+            self.pending = match._replace(stacks=stacks_text(stacks_from) if stacks_from else ""), due
         else:
             self.write(match, self.rate)
 
@@ -229,7 +232,7 @@ class Recorder:
             with self.place.begun(match.cause, clean(match.node), match.time, clean(match.text)) as snapshot:
                 self.session.take_snapshot(snapshot.recording())
                 if match.stacks_from:
-                    snapshot.save_stacks(stacks_text(match.stacks_from))
+                    snapshot.save_stacks(match.stacks or stacks_text(match.stacks_from))
                 snapshot.save()
         except (Failure, OSError) as failure:
             self.refuse(match.cause, failure)
