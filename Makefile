@@ -236,14 +236,14 @@ GENERATED := docs/PROBES.md:tools/probes_md priv/systemtap/dyntrace.stp:tools/ta
 
 # OTP_LTTNG is the folder of an OTP that was built with LTTng and is at least as new as the OTP of this build. If it is
 # set, the bench also measures OTP's own tracer, for at most two minutes.
-bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in ten minutes (TABLES=latency)
+bench: deps-bench all bench-built ## measure what events cost, write bench/RESULTS.md, in 20 minutes (TABLES=latency)
 	$(if $(OTP_LTTNG),ERL_TOP=$(OTP_LTTNG) timeout --kill-after=5 120 \
 	  $(OTP_LTTNG)/bin/erl +Bd -noinput -pa $(BENCH) -s dyntrace_bench otp -extra $(BENCH) || \
 	  echo "OTP's own tracer could not be measured" >&2)
 	$(ERL) +Bd -pa $(BENCH) -s dyntrace_bench main -extra $(BENCH) bench/RESULTS.md $(TABLES)
 
-# The modules with which the bench runs RabbitMQ.
-OBSERVING := packaged packaged_rabbitmq place client observed perf_paths
+# The modules with which the bench runs real systems.
+OBSERVING := packaged packaged_rabbitmq packaged_ejabberd ejabberd_names place client observed perf_paths fault
 
 bench-built:
 	rm -rf $(BENCH) && mkdir -p $(BENCH)

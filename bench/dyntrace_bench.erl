@@ -10,9 +10,12 @@
 %% {Name, the module that measures it}, in the order of the results.
 -define(TABLES, [{system, dyntrace_bench_system}, {events, dyntrace_bench_events}, {latency, dyntrace_bench_latency},
                  {annotations, dyntrace_bench_events}, {hostile, dyntrace_bench_events},
-                 {telemetry, dyntrace_bench_events}, {reports, dyntrace_bench_system},
+                 {telemetry, dyntrace_bench_events},
                  {pauses, dyntrace_bench_pauses}, {profiler, dyntrace_bench_profiler},
                  {perf, dyntrace_bench_perf}, {viewer, dyntrace_bench_viewer}]).
+
+%% These take half an hour and an hour, so they are made only if they are named.
+-define(LONG, [{systems, dyntrace_bench_system}, {incidents, dyntrace_bench_incidents}]).
 
 %% Makes all tables, or only the named ones, which then replace their sections.
 main() ->
@@ -40,7 +43,7 @@ prepare(Folder) ->
 named([]) ->
     ?TABLES;
 named(Names) ->
-    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES],
+    Tables = [{atom_to_list(Name), Table} || Table = {Name, _} <- ?TABLES ++ ?LONG],
     [case lists:keyfind(Name, 1, Tables) of
          {_, Table} -> Table;
          false -> error({no_such_table, Name, [Known || {Known, _} <- Tables]})
@@ -57,7 +60,9 @@ written([], Measured, Results, Folder) ->
     [{system, System, _}, {events, Events, _} | Others] = Measured,
     ok = dyntrace_bench_results:write(Results, [System, dyntrace_bench_summary:table(Figures, Otp), Events, OtpTable
                                                  | [Table || {_, Table, _} <- Others]
-                                                       ++ dyntrace_bench_perf:earlier(Results)]),
+                                                       ++ dyntrace_bench_perf:earlier(Results)
+                                                       ++ [dyntrace_bench_results:earlier(Results, Module:title(Name))
+                                                           || {Name, Module} <- ?LONG]]),
     {ok, Text} = file:read_file(Results),
     io:put_chars(["\n", Text]);
 written(_, Measured, Results, _) ->

@@ -1,49 +1,65 @@
-%% The cost of observing a real system: the CPU time of Debian's RabbitMQ per message.
+%% What it costs to observe real systems: the CPU time of their VM per message, and the messages per second.
 -module(dyntrace_bench_system).
 
--export([system/1, reports/1]).
+-export([system/1, systems/1, title/1, cpu_us/1]).
 
 -import(dyntrace_bench_figures, [in_turn/3, count/1, percent/1]).
 
 -define(ROUNDS, 10).
--define(MESSAGES, 2000).
-%% In each round, a report traces and pauses several times.
--define(REPORTED, 20000).
 
--spec system(dyntrace_bench_tracers:consumers()) ->
-          {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
+-type result() :: {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
+
+-spec title(system | systems) -> string().
+title(system) -> "A real system";
+title(systems) -> "Recorders and reports of several systems".
+
+%% Each way to observe a RabbitMQ.
+-spec system(dyntrace_bench_tracers:consumers()) -> result().
 system(Consumers) ->
-    table("A real system", states(), ?MESSAGES, Consumers).
-
--spec reports(dyntrace_bench_tracers:consumers()) ->
-          {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
-reports(Consumers) ->
-    table("A report of a real system", reported_states(), ?REPORTED, Consumers).
-
-table(Title, States, Messages, #{folder := Folder}) ->
-    Recorded = filename:join(filename:absname(Folder), "recorded"),
-    {About, Figures} = case packaged_rabbitmq:missing() of
-                           false -> {about(Messages), figures(States, Messages, Recorded)};
-                           Missing -> not_measured(Missing)
-                       end,
-    {{Title, About,
+    Subject = #{messages := Messages} = dyntrace_bench_subjects:rabbitmq(),
+    Figures = figures(states(), Subject#{reported => 1}, Consumers),
+    {{title(system),
+      [missing([Subject]),
+       io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another "
+                     "one consumes. ~s messages, ~b times, alternating with the other rows. CPU time is that of the "
+                     "server's process. ~s messages before them are not counted, because the node then dumps its "
+                     "names for a command that has just started, which takes some 50 ms of CPU time.",
+                     [count(Messages), ?ROUNDS, count(Messages)])],
       ["RabbitMQ is", "us of CPU per message", "of untouched", "messages per second", "of untouched"],
       [[Of | lists:append([[count(Figure(Row)), percent(Figure(Row) / Figure(untouched))]
                            || What <- [cpu, rate],
                               Figure <- [fun(Which) -> maps:get({Which, What}, Figures) end]])]
-       || {Row, Of, _} <- States, map_size(Figures) > 0]},
+       || {Row, Of, _} <- states(), map_size(Figures) > 0]},
      Figures}.
 
-not_measured(Missing) ->
-    io:format("system: NOT MEASURED: ~ts~n", [Missing]),
-    {["**Not measured**: ", Missing, "."], #{}}.
+%% The recorder and the report of several systems.
+-spec systems(dyntrace_bench_tracers:consumers()) -> result().
+systems(Consumers) ->
+    Subjects = [dyntrace_bench_subjects:Name() || Name <- [rabbitmq, saturated, ejabberd, ping_pong, idle]],
+    Rows = [untouched, recorder, full_recorder, report],
+    States = [lists:keyfind(Row, 1, [reported() | states()]) || Row <- Rows],
+    Measured = [{Title, figures(States, Subject, Consumers)} || Subject = #{title := Title} <- Subjects],
+    {{title(systems),
+      [missing(Subjects),
+       io_lib:format("CPU time per message, and messages per second; those of the same system without dyntrace are "
+                     "100 %. The medians of ~b rounds, alternating with the other columns. The last two systems do "
+                     "nothing but send messages.", [?ROUNDS])],
+      ["system", "us of CPU, messages per second", "`record --snapshot --when crash`", "the same with `--full`",
+       "`report`"],
+      [[Title, [io_lib:format("~.2f", [float(maps:get({untouched, cpu}, Figures))]), ", ",
+                count(maps:get({untouched, rate}, Figures))]
+        | [lists:join(", ", [percent(maps:get({Row, What}, Figures) / maps:get({untouched, What}, Figures))
+                             || What <- [cpu, rate]])
+           || Row <- tl(Rows)]]
+       || {Title, Figures} <- Measured, map_size(Figures) > 0]},
+     maps:from_list([{{Title, Key}, Value} || {Title, Figures} <- Measured, {Key, Value} <- maps:to_list(Figures)])}.
 
-about(Messages) ->
-    io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another one "
-                  "consumes. ~s messages, ~b times, alternating with the other rows. CPU time is that of the server's "
-                  "process. ~s messages before them are not counted, because the node then dumps its names for a "
-                  "command that has just started, which takes some 50 ms of CPU time.",
-                  [count(Messages), ?ROUNDS, count(?MESSAGES)]).
+missing(Subjects) ->
+    Missing = [[Title, ": ", Missing] || #{title := Title, missing := Missing} <- Subjects, Missing =/= false],
+    [begin
+         io:format("NOT MEASURED: ~ts~n", [What]),
+         ["**Not measured**: ", What, ". "]
+     end || What <- Missing].
 
 %% {Row, Title, the command that observes it}
 states() ->
@@ -51,70 +67,66 @@ states() ->
     [{untouched, "untouched", none},
      {loaded, "loaded, no consumer", none},
      {samples, "sampled: `dyntrace record --events samples,counters`",
-      ["record", "--events", "samples,counters", "-o"]},
+      ["record", "--events", "samples,counters", "-o", folder]},
      {top, "watched by `dyntrace top`", ["top" | Long]},
      {exact, "watched by `dyntrace top --exact`", ["top", "--exact" | Long]},
      {profile, "sampled by `dyntrace profile`", ["profile" | Long]},
-     {record, "recorded by `dyntrace record`", ["record", "-o"]},
+     {record, "recorded by `dyntrace record`", ["record", "-o", folder]},
      {recorder, "recorded in memory by `dyntrace record --snapshot --when crash`",
-      ["record", "--snapshot", "--when", "crash", "-o"]},
-     {full_recorder, "the same with `--full`", ["record", "--snapshot", "--full", "--when", "crash", "-o"]}].
+      ["record", "--snapshot", "--when", "crash", "-o", folder]},
+     {full_recorder, "the same with `--full`", ["record", "--snapshot", "--full", "--when", "crash", "-o", folder]}].
 
-reported_states() ->
-    Report = ["report", "-o", "-", "--seconds", "600"],
-    [{untouched, "untouched", none},
-     {report, "recorded by `dyntrace report`", Report},
-     {full_report, "the same with `--full`", Report ++ ["--full"]}].
+reported() ->
+    {report, "recorded by `dyntrace report`", ["report", "-o", "-", "--seconds", "600"]}.
 
-%% Two servers, because a loaded library may have lasting effects.
-figures(States, Messages, Folder) ->
-    Untouched = packaged:start(packaged_rabbitmq, []),
+%% None if the machine lacks the system. Two systems, because a loaded library may have lasting effects.
+figures(_, #{missing := Missing}, _) when Missing =/= false ->
+    #{};
+figures(States, Subject = #{start := Start, load := Load, stop := Stop}, #{folder := Folder}) ->
+    Untouched = Start(),
     try
-        Loaded = packaged:start(packaged_rabbitmq, []),
+        Loaded = Start(),
         try
-            ok = packaged:load(Loaded),
-            in_turn(?ROUNDS, States, fun(State) -> in_state(State, Messages, Untouched, Loaded, Folder) end)
-        after packaged:stop(Loaded)
+            ok = Load(Loaded),
+            Recorded = filename:join(filename:absname(Folder), "recorded"),
+            in_turn(?ROUNDS, States, fun(State) -> in_state(State, Subject, Untouched, Loaded, Recorded) end)
+        after Stop(Loaded)
         end
-    after packaged:stop(Untouched)
+    after Stop(Untouched)
     end.
 
-in_state({untouched, _, none}, Messages, Untouched, _, _) ->
-    published(untouched, Messages, Untouched);
-in_state({loaded, _, none}, Messages, _, Loaded, _) ->
-    published(loaded, Messages, Loaded);
-in_state({Row, _, Args}, Messages, _, Loaded, Folder) ->
-    OsPid = packaged:os_pid(Loaded),
+in_state({untouched, _, none}, Subject, Untouched, _, _) ->
+    worked(untouched, Subject, Untouched);
+in_state({Row, _, none}, Subject, _, Loaded, _) ->
+    worked(Row, Subject, Loaded);
+in_state({Row, _, [Name | Args]}, Subject = #{os_pid := OsPidOf, following := Following}, _, Loaded, Folder) ->
+    OsPid = OsPidOf(Loaded),
     %% A process that queries the node is itself a node, and a report of several nodes records more.
     ok = observed:alone(OsPid),
-    Command = test_command:start(command(Args, OsPid, Folder)),
+    Command = test_command:start([Name, OsPid | [case Arg of folder -> Folder; _ -> Arg end || Arg <- Args]]),
     ok = test_command:await(".", Command),
-    ok = observed:followed(Loaded),
-    Figures = published(Row, Messages, Loaded),
+    ok = observed:settled(fun() -> Following(Loaded) end),
+    Figures = worked(Row, Subject, Loaded),
     ok = test_command:signal("INT", Command),
     {_, _} = test_command:finish(Command),
-    ok = test_wait:until("no consumer is attached", "off", fun() -> observed:following(Loaded) end),
+    ok = test_wait:until("no consumer is attached", "off", fun() -> Following(Loaded) end),
     _ = file:del_dir_r(Folder),
     Figures.
 
-command(["record" | Args], OsPid, Folder) -> ["record", OsPid | Args] ++ [Folder];
-command([Name | Args], OsPid, _) -> [Name, OsPid | Args].
-
-published(Row, Messages, System) ->
-    OsPid = packaged:os_pid(System),
-    _ = publish(?MESSAGES, System),
+worked(Row, #{messages := Usual, reported := Reported, os_pid := OsPidOf, work := Work}, System) ->
+    ok = (Work(Usual, System))(),
+    {OsPid, Messages} = {OsPidOf(System), Usual * times(Row, Reported)},
+    Run = Work(Messages, System),
     Before = cpu_us(OsPid),
-    Took = publish(Messages, System),
-    [{{Row, cpu}, (cpu_us(OsPid) - Before) / Messages}, {{Row, rate}, Messages * 1.0e6 / Took}].
+    {Us, ok} = timer:tc(Run),
+    [{{Row, cpu}, (cpu_us(OsPid) - Before) / Messages}, {{Row, rate}, Messages * 1.0e6 / Us}].
 
-%% The duration in microseconds.
-publish(Messages, System) ->
-    Client = packaged:client(System, ["bench", "rate=1000000", lists:concat(["count=", Messages])]),
-    Began = erlang:monotonic_time(microsecond),
-    #{"published" := Messages, "delivered" := Messages} = client:finish(Client),
-    erlang:monotonic_time(microsecond) - Began.
+times(untouched, Reported) -> Reported;
+times(report, Reported) -> Reported;
+times(_, _) -> 1.
 
-%% The sum of its threads: their times are in ns, that of the process is in ticks of 10 ms.
+%% The CPU time of a process, as the sum of its threads: their times are in ns, that of the process in ticks of 10 ms.
+-spec cpu_us(OsPid :: string()) -> float().
 cpu_us(OsPid) ->
     Files = [_ | _] = filelib:wildcard("/proc/" ++ OsPid ++ "/task/*/schedstat"),
     %% A thread may end meanwhile.

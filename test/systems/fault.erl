@@ -13,7 +13,8 @@
 -define(OWNER, planted_fault).
 
 %% Returns when the fault is in place.
--spec plant(burn | server | consumer | crashes | heap | suspended | journal | {suspended, Name :: atom()}) -> ok.
+-spec plant(burn | server | consumer | crashes | heap | suspended | journal | {suspended, Name :: atom()} | crash
+            | logged_error | overload | many_processes) -> ok.
 plant(Kind) ->
     keep(fun() -> start(Kind) end).
 
@@ -82,7 +83,21 @@ start(journal) ->
     named(mail_journal, fun() ->
                                 {ok, File} = file:open(Pipe, [raw, append]),
                                 write(File, binary:copy(<<"a letter">>, 512))
-                        end).
+                        end);
+
+%% A worker that crashes once.
+start(crash) ->
+    {Pid, Ref} = spawn_monitor(proc_lib, init_p, [self(), [], fun() -> crash(tray_2) end]),
+    receive {'DOWN', Ref, process, Pid, _} -> ok end;
+start(logged_error) ->
+    logger:error("the payment gateway refused card ~b", [17]);
+%% More processes that compute endlessly than a small machine has schedulers.
+start(overload) ->
+    lists:foreach(fun(N) -> ok = named(list_to_atom("invoice_batch_" ++ integer_to_list(N)), fun() -> burn(N) end) end,
+                  lists:seq(1, 12));
+%% Some 400 processes per second that never end.
+start(many_processes) ->
+    named(front_desk, fun() -> every(5, fun() -> [spawn_link(fun visitor/0) || _ <- "ab"] end) end).
 
 named(Name, Fun) ->
     Owner = self(),
@@ -95,6 +110,13 @@ burn(N) ->
 call(Server) ->
     ok = gen_server:call(Server, check),
     call(Server).
+
+crash(Tray) ->
+    true = register(label_printer, self()),
+    error({no_paper, Tray}).
+
+visitor() ->
+    receive leave -> ok end.
 
 grown(Data) ->
     every(20, fun() -> true = hd(Data) =:= 1 end).

@@ -3,8 +3,9 @@
 %% A system is a value of `packaged'.
 -module(observed).
 
--export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, following/1, alone/1,
-         recorded/3, report/2, report_of/2, report_of/3, beside/3, during/3, serious/1, check/2, check_others/2]).
+-export([start_daemon/0, start_recorders/2, stop/1, start/1, loaded_by_host/1, followed/1, settled/1, following/1,
+         alone/1, recorded/3, report/2, report_of/2, report_of/3, beside/3, during/3, serious/1, check/2,
+         check_others/2]).
 
 -include_lib("stdlib/include/assert.hrl").
 
@@ -71,10 +72,14 @@ recorded(System, Folder, Fun) ->
 
 %% Returns when the trace flags for the consumers are set.
 followed(System) ->
+    settled(fun() -> following(System) end).
+
+%% The same for a function that returns the text of following/1.
+settled(Following) ->
     test_wait:until("the application follows its consumers",
                     fun() ->
-                            First = following(System),
-                            First =/= "off" andalso First =:= following(System) orelse First
+                            First = Following(),
+                            First =/= "off" andalso First =:= Following() orelse First
                     end).
 
 %% What the system follows, as text; "off" without consumers.

@@ -8,7 +8,7 @@
 %% The module defines the parts that differ between services.
 -module(packaged).
 
--export([start/2, stop/1, load/1, place/1, os_pid/1, eval/2, ctl/2, client/2, ebin/0]).
+-export([start/2, restart/2, stop/1, load/1, place/1, os_pid/1, eval/2, ctl/2, client/2, ebin/0]).
 
 -type system() :: {module(), place:place()}.
 -type service() :: #{host := string(), user := string(), folders := [file:filename()], % as place:start/3 takes them
@@ -32,13 +32,11 @@
 %% Returns when the service is ready.
 -spec start(module(), Settings :: term()) -> system().
 start(Module, Settings) ->
-    #{host := Host, user := User, folders := Folders, serves := Args} = Module:service(),
+    #{host := Host, user := User, folders := Folders} = Module:service(),
     Place = place:start(Host, User, Folders),
     System = {Module, Place},
     try
-        ok = Module:launch(Place, Settings),
-        ok = test_wait:until(Host ++ " serves", fun({Status, _}) -> Status =:= 0 end,
-                             fun() -> ctl(System, Args) end),
+        ok = restart(System, Settings),
         System
     catch
         Class:Reason:Stack ->
@@ -46,6 +44,13 @@ start(Module, Settings) ->
             place:stop(Place),
             erlang:raise(Class, {Reason, Log}, Stack)
     end.
+
+%% Starts a service that has ended, in the same place. Returns when it is ready.
+-spec restart(system(), Settings :: term()) -> ok.
+restart(System = {Module, Place}, Settings) ->
+    #{host := Host, serves := Args} = Module:service(),
+    ok = Module:launch(Place, Settings),
+    test_wait:until(Host ++ " serves", fun({Status, _}) -> Status =:= 0 end, fun() -> ctl(System, Args) end).
 
 stop({_, Place}) ->
     place:stop(Place).
