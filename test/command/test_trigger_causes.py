@@ -52,10 +52,12 @@ class Causes(unittest.TestCase):
             self.assertEqual(is_crash, not found, reason)
 
     def test_crash_text(self) -> None:
-        """A report is described by the name and the reason, or by its text if it has no reason."""
-        self.assertEqual("<0.9.0> shop_oven {burnt,bread}",
-                         LOGGED_CRASH.text(["<0.9.0>", "shop_oven", "{burnt,bread}", "crasher: initial call: ..."]))
-        self.assertEqual("<0.9.0> a request failed", LOGGED_CRASH.text(["<0.9.0>", "", "", "a request failed"]))
+        """A report is described by the name or the initial call, and by the reason or the text."""
+        for name, initial, reason, text, expected in [
+                ("shop_oven", "shop:bake/1", "{burnt,bread}", "crasher: ...", "shop_oven {burnt,bread}"),
+                ("", "shop:bake/1", "{burnt,bread}", "crasher: ...", "shop:bake/1 {burnt,bread}"),
+                ("", "", "", "a request failed", "a request failed")]:
+            self.assertEqual(f"<0.9.0> {expected}", LOGGED_CRASH.text(["<0.9.0>", name, initial, reason, text]))
 
     def test_calls(self) -> None:
         """The filter has the function and the time; the name is valid for a folder."""

@@ -9,9 +9,10 @@ from dyntrace_command.common.tables import rows
 from dyntrace_command.common.trigger_levels import Level, is_level, level
 
 
-# A field of function_duration, which is shown in milliseconds; fields of crash_report, whose text is shown if it has no
-# reason.
-DURATION, REASON, TEXT = "duration", "reason", "text"
+# A field of function_duration, which is shown in milliseconds.
+DURATION = "duration"
+# Fields that are shown only if another field is empty.
+INSTEAD = {"text": "reason", "initial": "name"}
 
 
 class Cause(NamedTuple):
@@ -29,9 +30,8 @@ class Cause(NamedTuple):
     def text(self, values: Sequence[str]) -> str:
         """Returns a description without contents. Any program of the node's user may have written the values."""
         shown = {field: value for field, value in zip(self.fields, values) if value}
-        if REASON in shown:
-            shown.pop(TEXT, None)
-        return " ".join(milliseconds(value) if field == DURATION else hide(value) for field, value in shown.items())
+        return " ".join(milliseconds(value) if field == DURATION else hide(value) for field, value in shown.items()
+                        if INSTEAD.get(field) not in shown)
 
 
 def milliseconds(value: str) -> str:
@@ -58,7 +58,7 @@ END = "end"
 REQUESTED = Cause("snapshot", "user_mark", 'name == "snapshot"', ("pid", "text"))
 
 # Replaces `crash` in a flight recorder that does not trace processes until a cause fires.
-LOGGED_CRASH = Cause("crash", "crash_report", "", ("pid", "name", REASON, TEXT))
+LOGGED_CRASH = Cause("crash", "crash_report", "", ("pid", "name", "initial", "reason", "text"))
 
 CAUSES = {cause.name: cause for cause in [
     Cause("crash", "process_exit", NO_CRASH, ("pid", "reason")),
