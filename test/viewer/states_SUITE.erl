@@ -9,6 +9,7 @@
 -define(DIRTY_MS, 200).
 -define(LARGE, 100000).
 -define(LATE_MS, 500).
+-define(SALE_MS, 5).
 
 suite() ->
     [{timetrap, {minutes, 5}}].
@@ -22,7 +23,9 @@ init_per_suite(Config) ->
         _ ->
             Folder = filename:join(?config(priv_dir, Config), "states"),
             On = fun(Fun) -> fun([Node]) -> test_node:call(Node, Fun) end end,
-            Facts = test_recording:make(Folder, #{before => On(fun start_seller/0)}, On(fun story/0)),
+            %% With a budget, the probe `cost_limit' does not pause tracing.
+            Facts = test_recording:make(Folder, #{before => On(fun start_seller/0), env => [{budget, 1000000}]},
+                                        On(fun story/0)),
             Lines = [binary_to_list(Line) || Line <- test_viewer:lines(model, [], [Folder])],
             %% In Config, they would be copied for each case, which takes the test server too long on a busy machine.
             persistent_term:put(?MODULE, Lines),
@@ -37,6 +40,8 @@ end_per_suite(_) ->
 
 %% Name => the VM's data about the process at the end, and what the process noted.
 story() ->
+    test_wait:until("the flags are set that the seller delays", true,
+                    fun() -> maps:get(processes, dyntrace_autotracer:info()) =/= [] end),
     Others = maps:merge(waiters(), maps:merge(on_dirty_schedulers(), connections())),
     seller ! {report, self()},
     receive {sold, Sold} -> Others#{seller => Sold} end.
@@ -52,9 +57,9 @@ start_seller() ->
                                    Parent ! suspended,
                                    test_wait:until("marks are recorded", true, fun() -> is_enabled(user_mark) end),
                                    Begin = erlang:monotonic_time(millisecond),
-                                   ok = sell(Sink, Begin, 0, Begin + ?LATE_MS),
+                                   Sold = sell(Sink, Begin, 0, Begin + ?LATE_MS),
                                    true = erlang:resume_process(Worker),
-                                   sell(Sink, Begin, ?LATE_MS, infinity)
+                                   sell(Sink, Begin, Sold, infinity)
                            end)),
     receive suspended -> ok end.
 
@@ -64,17 +69,17 @@ is_enabled(Probe) ->
 sink() ->
     receive _ -> sink() end.
 
-%% One per millisecond; if it was delayed, it makes up for that.
-sell(_, Begin, Sold, Until) when Begin + Sold >= Until ->
-    ok;
+%% One per SALE_MS; if it was delayed, it makes up for that.
+sell(_, Begin, Sold, Until) when Begin + Sold * ?SALE_MS >= Until ->
+    Sold;
 sell(Sink, Begin, Sold, Until) ->
-    true = dyntrace:mark("sold", ""),
+    _ = dyntrace:mark("sold", ""),
     Sink ! sold,
     receive
         {report, To} ->
             Ms = erlang:monotonic_time(millisecond) - Begin,
             To ! {sold, #{pid => pid_to_list(self()), sent => Sold + 1, ms => Ms}}
-    after max(0, Begin + Sold + 1 - erlang:monotonic_time(millisecond)) -> ok
+    after max(0, Begin + (Sold + 1) * ?SALE_MS - erlang:monotonic_time(millisecond)) -> ok
     end,
     sell(Sink, Begin, Sold + 1, Until).
 
