@@ -17,7 +17,8 @@ suite() ->
     [{timetrap, {minutes, 3}}].
 
 all() ->
-    [{group, recorded}, long_span, late_telemetry, late_message, unreported_receives, deferred, many_spans, nothing].
+    [{group, recorded}, long_span, late_telemetry, late_message, unreported_receives, equal_tokens, deferred,
+     many_spans, nothing].
 
 groups() ->
     [{recorded, [], [processes_and_nodes, labeled, durations, outcomes, resources, ids, truncated, sent]}].
@@ -276,6 +277,16 @@ unreported_receives(Config) ->
                   {<<"order">>, <<"1000">>, <<"1100">>, false}], lists:sort(Known([Exit, in(9000, ?C)]))),
     ?assertEqual([{<<"bill">>, <<"3000">>, <<"9000">>, true}, {<<"mail">>, <<"2000">>, <<"9000">>, true},
                   {<<"order">>, <<"1000">>, <<"1100">>, false}], lists:sort(Known([in(9000, ?C)]))).
+
+%% The counter of a process has restarted, and two messages with the same token are received in one run.
+equal_tokens(Config) ->
+    [First, Second] = [fun(Time, Event) -> {Time, Event, (message(?C, ?A, Cast))#{label => "order", current => 1}} end
+                       || Cast <- ["{'$gen_cast',{order,17}}", "{'$gen_cast',{mail,17}}"]],
+    Trace = trace_of([First(1000, seq_trace_send), Second(2000, seq_trace_send), First(3000, seq_trace_receive),
+                      Second(4000, seq_trace_receive)], Config),
+    ?assertEqual([{<<"process/mail">>, <<"request order">>, <<"2000">>, <<"4000">>},
+                  {<<"process/order">>, <<"request order">>, <<"1000">>, <<"3000">>},
+                  {<<"request order">>, none, <<"1000">>, <<"4000">>}], lists:sort(known(spans(Trace, Config)))).
 
 %% A server that leaves the reply to later works for others meanwhile: their calls are not part of the first.
 deferred(Config) ->

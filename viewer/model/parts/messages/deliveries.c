@@ -187,6 +187,15 @@ void dt_message_delivery(struct node *node, const struct dt_recorded *event) {
         delivered(node, &d);
 }
 
+/* A counter may restart, so that a later message has the token of this one. The texts of messages
+   from other nodes differ in any case. */
+static bool is_of_another(const struct token *token, const struct delivery *d) {
+    const struct message *m = token->message;
+
+    return m && !m->is_remote &&
+           ((m->seen.to && dt_receiver(m) != d->to) || strcmp(m->text, d->text) != 0);
+}
+
 void dt_seq_trace_receive(struct node *node, const struct dt_recorded *event) {
     const struct dt_seq_trace_receive *e = &event->fields.seq_trace_receive;
     struct process *from = dt_process_anywhere(node, e->from);
@@ -203,8 +212,9 @@ void dt_seq_trace_receive(struct node *node, const struct dt_recorded *event) {
     if (!d.to || d.to->has_exited)
         return;
     dt_release(d.to);
-    if (!token) {
-        /* It was sent before the recording. If deliveries are recorded, this one was reported. */
+    if (!token || is_of_another(token, &d)) {
+        /* Its token is unknown, as if it was sent before the recording. If deliveries are recorded,
+         * this one was reported. */
         if (!node->deliveries->have_receives)
             delivered(node, &d);
     } else if (token->message) {
