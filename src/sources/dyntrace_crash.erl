@@ -2,7 +2,7 @@
 %% replaces those of OTP and of the VM, or of the VM.
 -module(dyntrace_crash).
 
--export([read/1]).
+-export([read/1, frames/1]).
 
 -export_type([crash/0]).
 
@@ -38,8 +38,7 @@ exit_reason(throw, Value, Stack) -> {{nocatch, Value}, Stack};
 exit_reason(exit, Reason, _) -> Reason.
 
 %% Unknown arguments are listed as atoms.
-function({Module, Function, Arguments}) when is_list(Arguments) -> {Module, Function, length(Arguments)};
-function({Module, Function, Arity}) -> {Module, Function, Arity};
+function({Module, Function, Arguments}) -> {Module, Function, arity(Arguments)};
 function(Fun) when is_function(Fun) ->
     [{module, Module}, {name, Name}, {arity, Arity}] = [erlang:fun_info(Fun, Key) || Key <- [module, name, arity]],
     {Module, Name, Arity};
@@ -47,3 +46,22 @@ function(_) -> <<>>.
 
 name(Name) when is_atom(Name) -> Name;
 name(_) -> <<>>.
+
+%% The frames of an exit reason with a stack trace, without the arguments of the failed call; none without one.
+-spec frames(Reason :: term()) -> [{module(), atom(), arity(), [{file, string()} | {line, pos_integer()}]}].
+frames({_, Stack = [_ | _]}) ->
+    try [frame(Frame) || Frame <- Stack]
+    catch _:_ -> []
+    end;
+frames(_) ->
+    [].
+
+frame({Module, Function, Arguments, Where}) when is_atom(Module), is_atom(Function) ->
+    {Module, Function, arity(Arguments), [Place || Place <- Where, is_place(Place)]}.
+
+arity(Arguments) when is_list(Arguments) -> length(Arguments);
+arity(Arity) when is_integer(Arity) -> Arity.
+
+is_place({file, File}) -> io_lib:printable_unicode_list(File);
+is_place({line, Line}) -> is_integer(Line);
+is_place(_) -> false.

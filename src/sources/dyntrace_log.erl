@@ -233,7 +233,11 @@ report(Event = #{level := Level}, #{text := Show}) ->
 report_crash(none, _, _, _) ->
     ok;
 report_crash({Initial, Name, Reason}, shape, Pid, Text) ->
-    report_crash({Initial, Name, element(1, outline(Reason, ?TERMS))}, full, Pid, Text);
+    Hidden = case dyntrace_crash:frames(Reason) of
+                 [] -> hidden(Reason);
+                 Frames -> {hidden(element(1, Reason)), Frames}
+             end,
+    report_crash({Initial, Name, Hidden}, full, Pid, Text);
 report_crash({Initial, Name, Reason}, full, Pid, Text) ->
     dyntrace:report(crash_report, {Pid, Initial, Name, Reason, Text}).
 
@@ -267,8 +271,10 @@ formatted(Event = #{msg := Message, meta := Meta}) ->
 
 %% Only the format and the outline of a report: arguments and strings are contents.
 shape({Format, [_ | _]}) when is_list(Format); is_binary(Format) -> {string, Format};
-shape({report, Report}) -> {report, element(1, outline(Report, ?TERMS))};
+shape({report, Report}) -> {report, hidden(Report)};
 shape(_) -> {string, "..."}.
+
+hidden(Term) -> element(1, outline(Term, ?TERMS)).
 
 %% The term without contents: with `_' for all data except atoms, identifiers, funs and the frames of stack traces.
 %% Also returns how many more terms may be shown.

@@ -180,7 +180,14 @@ crash_events(_) ->
     Elixir = fun(Meta) -> #{msg => {string, "x"}, meta => Meta#{crash_reason => {burnt, []}}} end,
     ?assertEqual({<<>>, oven, {burnt, []}}, Read(Elixir(#{domain => [otp, elixir], registered_name => oven}))),
     ?assertEqual({<<>>, <<>>, ''}, Read(Elixir(#{domain => [elixir]}))),
-    ?assertEqual(none, Read(#{msg => {string, "x"}, meta => #{}})).
+    ?assertEqual(none, Read(#{msg => {string, "x"}, meta => #{}})),
+    %% Frames without arguments.
+    Frame = fun(Arguments, Where) -> {shop, bake, Arguments, Where} end,
+    Place = [{file, "shop.erl"}, {line, 7}],
+    ?assertEqual([Frame(1, Place), Frame(2, [])],
+                 dyntrace_crash:frames({burnt, [Frame([secret], Place), Frame(2, [{error_info, #{}}])]})),
+    [?assertEqual([], dyntrace_crash:frames(Reason))
+     || Reason <- [burnt, {burnt, []}, {burnt, [Frame(1, Place) | none]}, {burnt, [{card, 4711}]}]].
 
 %% On the node.
 crashed() ->
