@@ -17,7 +17,7 @@ init_per_suite(Config) ->
     _ = test_require:tool(test_require:first([fun test_lttng:missing/0, fun test_viewer:missing/0,
                                               fun test_json:missing/0]), Config),
     Nodes = [{Name, started(Options)} || {Name, Options} <- [
-        {base, #{}}, {other, #{}}, {slow, #{work => 10}}, {large, #{words => 2000000}}, {busy, #{sends => 2}},
+        {base, #{}}, {other, #{}}, {slow, #{work => 7}}, {large, #{words => 2000000}}, {busy, #{sends => 2}},
         {crashing, #{reason => {badmatch, 3}}}]],
     Commands = [record(Name, Node, "5", Config) || {Name, Node} <- Nodes]
         ++ [record(long, proplists:get_value(base, Nodes), "8", Config)],
@@ -46,7 +46,7 @@ started(Options) ->
     Node = test_node:start(),
     ok = test_node:call(Node, fun() ->
                                       ok = test_node:started([]),
-                                      system(maps:merge(#{work => 5, words => 100000, sends => 1, reason => normal},
+                                      system(maps:merge(#{work => 2, words => 100000, sends => 1, reason => normal},
                                                         Options))
                               end),
     Node.
