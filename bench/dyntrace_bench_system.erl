@@ -38,7 +38,11 @@ systems(Consumers) ->
     Subjects = [dyntrace_bench_subjects:Name() || Name <- [rabbitmq, saturated, ejabberd, ping_pong, idle]],
     Rows = [untouched, recorder, full_recorder, report],
     States = [lists:keyfind(Row, 1, [reported() | states()]) || Row <- Rows],
-    Measured = [{Title, figures(States, Subject, Consumers)} || Subject = #{title := Title} <- Subjects],
+    Measured = [begin
+                    Figures = figures(States, Subject, Consumers),
+                    io:format("~ts: ~0p~n", [Title, Figures]),
+                    {Title, Figures}
+                end || Subject = #{title := Title} <- Subjects],
     {{title(systems),
       [missing(Subjects),
        io_lib:format("CPU time per message, and messages per second; those of the same system without dyntrace are "

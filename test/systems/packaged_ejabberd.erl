@@ -34,7 +34,7 @@ tool(Place) ->
 load(System) ->
     "{ok, " ++ _ = packaged:eval(System, lists:concat(
         ["code:add_pathz(\"", packaged:ebin(), "\"), {module, _} = code:load_abs(\"",
-         filename:rootname(code:which(ejabberd_names)), "\"), ok = application:load(dyntrace), "
+         filename:absname(filename:rootname(code:which(ejabberd_names))), "\"), ok = application:load(dyntrace), "
          "ok = application:set_env(dyntrace, labels, {ejabberd_names, sessions}), "
          "application:ensure_all_started(dyntrace)."])),
     [{0, _} = packaged:ctl(System, ["register", User, "localhost", "secret"]) || User <- ["alice", "bob"]],
