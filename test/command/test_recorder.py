@@ -17,7 +17,8 @@ from dyntrace_command.recording.recorder import Recorder, When
 from dyntrace_command.recording.session import Session, Wanted
 from dyntrace_command.recording.snapshots import COUNTED_MOST, RecorderFolder
 
-SILENCE = parsed("silence > 5s")
+SILENCE: Any = parsed("silence > 5s")
+MANY: Any = parsed("processes > 5000")
 NODE: Any = mock.Mock(node="shop@host", **{"show.return_value": "shop@host (7)"})
 
 
@@ -108,7 +109,7 @@ class Recorders(unittest.TestCase):
     def test_level(self) -> None:
         """The snapshot of a level has the stacks of the node, read at the match."""
         with self.read_stacks():
-            self.recorder.match(parsed("processes > 5000"), NODE, "processes 6000")
+            self.recorder.match(MANY, NODE, "processes 6000")
         self.recorder.write_pending()
         self.assertEqual(["trace", "write", "stop"], self.session.done)
         self.assertEqual("stacks of shop\n1 waiting\n\n1 changed\n", self.stacks())

@@ -137,7 +137,7 @@ class Recorder:
                 break
             if 0 in ready or interrupted.snapshot.is_set():
                 interrupted.snapshot.clear()
-                self.begin(ASKED, self.session.nodes[0].node, "")
+                self.begin(Match(ASKED, self.session.nodes[0].node, "", time.time()))
             # The signal that stops this command may also end the program that receives notifications.
             if set(ready) - {0, *ends} and not interrupted.happened.is_set():
                 for fired in self.triggers.fired():
@@ -160,7 +160,8 @@ class Recorder:
     def match(self, cause: Cause, node: Node, text: str, hangs: bool = False) -> None:
         """Begins a snapshot, or counts the match if there is one already or the limit is reached."""
         if not self.pending and self.rate.allows(time.time()):
-            self.begin(cause.name, node.node, text, node if cause.level else None, hangs)
+            self.begin(Match(cause.name, node.node, text, time.time(), stacks_from=node if cause.level else None),
+                       hangs)
             return
         self.more += 1
         if self.more >= COUNTED_MOST:
@@ -187,16 +188,16 @@ class Recorder:
                 if text:
                     self.match(cause, node, text, hangs=True)
 
-    def begin(self, cause: str, node: str, text: str, stacks_from: Optional[Node] = None, hangs: bool = False) -> None:
-        """Writes a snapshot, with the stacks of `stacks_from`. If processes are traced on demand, they are traced for a
-        while first, unless the node hangs."""
+    def begin(self, match: Match, hangs: bool = False) -> None:
+        """Writes a snapshot. If processes are traced on demand, they are traced for a while first, unless the node
+        hangs."""
         if self.pending:
             return
         self.restart_count()
-        match = Match(cause, node, text, time.time(), stacks_from=stacks_from)
         if self.session.wanted.traces_on_demand and not hangs and self.has_room():
             due = self.session.begin_tracing()
-            self.pending = match._replace(stacks=stacks_text(stacks_from) if stacks_from else ""), due
+            stacks = stacks_text(match.stacks_from) if match.stacks_from else ""
+            self.pending = match._replace(stacks=stacks), due
         else:
             self.write(match, self.rate)
 
