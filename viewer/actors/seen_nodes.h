@@ -49,7 +49,7 @@ struct dt_seen_node {
     uint64_t processes;
     const struct dt_clock *clock; /* NULL if the recording has a single clock */
     uint32_t recorded;            /* bit n: enum dt_recorded_kind n */
-    bool was_untraced;              /* for longer than it takes to set trace flags */
+    bool was_untraced;            /* for longer than it takes to set trace flags */
     bool has_receipts;            /* has deliveries to processes, not only to ports */
     bool is_elixir;               /* Elixir's application runs in it */
 };

@@ -52,7 +52,7 @@ struct dt_node {
     const struct dt_clock *clock; /* of its host; NULL if the recording has a single clock */
     int64_t first, last;          /* times of its first and last event */
     int64_t untraced;             /* ns between them without traced processes; set at its end */
-    bool was_untraced;              /* for longer than it takes to set their trace flags */
+    bool was_untraced;            /* for longer than it takes to set their trace flags */
     bool has_deliveries;          /* one of its traces has an event class for message deliveries */
     bool has_lives;               /* and event classes for spawns and exits */
     bool is_elixir;               /* Elixir's application runs in it */
