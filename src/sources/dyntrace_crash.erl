@@ -9,6 +9,9 @@
 -type crash() :: {Initial :: mfa() | <<>>, Name :: atom() | <<>>, Reason :: term()}.
 %% The reason is '' if the event does not say how the process exits, or whether it does.
 
+%% Of a list in an event, more elements are not read: frames, arguments, characters of a file name.
+-define(MOST, 255).
+
 %% An event may have any shape.
 -spec read(logger:log_event()) -> none | crash().
 read(Event) ->
@@ -50,18 +53,20 @@ name(_) -> <<>>.
 %% The frames of an exit reason with a stack trace, without the arguments of the failed call; none without one.
 -spec frames(Reason :: term()) -> [{module(), atom(), arity(), [{file, string()} | {line, pos_integer()}]}].
 frames({_, Stack = [_ | _]}) ->
-    try [frame(Frame) || Frame <- Stack]
+    try [frame(Frame) || Frame <- first(Stack)]
     catch _:_ -> []
     end;
 frames(_) ->
     [].
 
 frame({Module, Function, Arguments, Where}) when is_atom(Module), is_atom(Function) ->
-    {Module, Function, arity(Arguments), [Place || Place <- Where, is_place(Place)]}.
+    {Module, Function, arity(Arguments), [Place || Place <- first(Where), is_place(Place)]}.
 
-arity(Arguments) when is_list(Arguments) -> length(Arguments);
+arity(Arguments) when is_list(Arguments) -> length(first(Arguments));
 arity(Arity) when is_integer(Arity) -> Arity.
 
-is_place({file, File}) -> io_lib:printable_unicode_list(File);
+is_place({file, File}) -> io_lib:printable_unicode_list(first(File));
 is_place({line, Line}) -> is_integer(Line);
 is_place(_) -> false.
+
+first(List) -> lists:sublist(List, ?MOST).
