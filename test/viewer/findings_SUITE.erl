@@ -521,8 +521,7 @@ grows_untraced(Config) ->
     ?assertEqual([[{high, Grows ++ "; most are pay:run/1, started by <0.90.0> front_desk: 200 started, 0 ended"}],
                   [{high, Grows}]], [Remain, End]).
 
-%% A process of which there are no samples any more, while there are some of others; and in the last samples of a node
-%% that hangs.
+%% A process that is no longer sampled, while others are; and one in the last samples of a node that hangs.
 past_memory(Config) ->
     Large = [sample(N * ?S, ?A, 0, 512000000, 1000, "waiting") || N <- lists:seq(1, 3)],
     Others = [sample(N * ?S, ?B, 0, 2600, 900, "waiting") || N <- lists:seq(1, 9)],

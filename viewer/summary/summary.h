@@ -88,7 +88,7 @@ struct dt_summary {
     struct dt_purges purges;
     struct dt_literals literals;
     struct dt_waits stopped;
-    uint64_t exits, processes_seen;
+    uint64_t processes_seen;
     uint64_t sent, received, reached, dead_messages, log_errors;
 
     struct dt_load load;

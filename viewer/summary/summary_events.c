@@ -63,19 +63,23 @@ static void process_named(void *data, struct dt_process *process, int64_t time) 
     dt_totals_renamed(actor);
 }
 
+/* A traced one. */
+static struct dt_actor *count_exit(struct dt_summary *summary, const struct dt_exit *e) {
+    struct dt_actor *actor = dt_summary_traced(summary, e->process);
+
+    dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
+    if (e->kind == DT_CRASH)
+        dt_totals_add(&summary->totals, actor, DT_TOTAL_CRASHED, e->time, 1);
+    return actor;
+}
+
 static void process_exited(void *data, const struct dt_exit *e) {
     struct dt_summary *summary = data;
 
     dt_summary_at(summary, e->time);
-    struct dt_actor *actor = e->is_logged ? dt_actor_of(&summary->actors, e->process)
-                                          : dt_summary_traced(summary, e->process);
-    if (!e->is_logged) {
-        dt_summary_recorded(summary, actor->node, DT_RECORDED_EXITS);
-        summary->exits++;
-    }
+    struct dt_actor *actor =
+        e->is_logged ? dt_actor_of(&summary->actors, e->process) : count_exit(summary, e);
     actor->activity->has_crashed = e->kind == DT_CRASH;
-    if (e->kind == DT_CRASH && !e->is_logged)
-        dt_totals_add(&summary->totals, actor, DT_TOTAL_CRASHED, e->time, 1);
     dt_purges_exited(&summary->purges, actor, e);
     if (e->kind == DT_ORDERLY)
         return;

@@ -35,8 +35,8 @@ struct node {
 struct world *dt_world_new(const struct dt_sink *sink, void *of_sink, const struct dt_hooks *hooks);
 void dt_world_free(struct world *world);
 struct node *dt_node_of(struct world *world, const struct dt_recorded *event);
-/* Its processes are traced: the VM's tracer has reported an event, or the application says so. They
-   are not traced, and were not since the last such event. */
+/* dt_node_traced: its processes are traced, as an event of the VM's tracer shows, or a report of
+   the application. dt_node_untraced: they have not been traced after the last such event. */
 void dt_node_traced(struct node *node);
 void dt_node_resumed(struct node *node); /* before an event of the VM's tracer is handled */
 void dt_node_untraced(struct node *node);

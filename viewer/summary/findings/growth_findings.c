@@ -7,7 +7,8 @@
 #include "summary/findings/rules.h"
 #include "summary/sorted_rows.h"
 
-/* Percent: a culprit has to account for at least half of the growth. */
+/* Percent: of the growth, for which a culprit has to account; of its processes, which have to
+   remain if some are unknown; of a limit. */
 enum { HALF = 50, REMAIN = 90, ALMOST_FULL = 98 };
 
 /* A number that must not reach a limit. */
