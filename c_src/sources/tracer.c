@@ -158,7 +158,8 @@ static void decode_and_fire(const struct dt_route *route, unsigned backends,
 }
 
 /* Reads the state of the backends once, before anything is decoded. */
-static inline void fire_enabled(const struct dt_tag *t, struct dt_traced *traced) {
+static inline __attribute__((always_inline)) void fire_enabled(const struct dt_tag *t,
+                                                               struct dt_traced *traced) {
     const uint64_t enabled[DT_BACKENDS] = {
 #define BACKEND(name) [DT_BACKEND_##name] = enabled_in_##name(t),
 #include "catalogue/probes.def"
@@ -178,13 +179,14 @@ static inline void fire_enabled(const struct dt_tag *t, struct dt_traced *traced
     }
 }
 
-static void fire_call(const struct dt_tag *t, ERL_NIF_TERM tag, struct dt_traced *traced) {
+/* The probes of the group that the called function implies. Returns whether the probes of calls
+   fire, too. */
+static bool fire_implied(struct dt_traced *traced) {
     const struct dt_implied_call is = dt_implied_calls_look(traced);
 
     if (is.group != DT_GROUPS)
-        fire_enabled(dt_tag_of(is.group, tag), traced);
-    if (is.is_of_calls)
-        fire_enabled(t, traced);
+        fire_enabled(dt_tag_of(is.group, traced->tag), traced);
+    return is.is_of_calls;
 }
 
 static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
@@ -209,9 +211,7 @@ static ERL_NIF_TERM trace(enum dt_group group, ERL_NIF_TERM tag, ErlNifEnv *env,
         dt_noters[group](&traced);
     if (is_held(group, traced.state) || (dt_gate_is_for(traced.state) && !dt_gate_take()))
         return atom_ok;
-    if (group == DT_GROUP_call)
-        fire_call(t, tag, &traced);
-    else
+    if (group != DT_GROUP_call || fire_implied(&traced))
         fire_enabled(t, &traced);
     if (t->tag == DT_NO_TAG)
         count_undecoded(DT_PROBES);

@@ -667,7 +667,7 @@ static struct writer begin(struct dt_text *text, ErlNifEnv *env) {
                            .shape = atomic_load_explicit(&shapes, memory_order_relaxed)};
 }
 
-static void write_term(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
+static inline void write_term(struct writer *w, struct stack *stack, ERL_NIF_TERM term) {
     if (w->copied && enif_is_binary(w->env, term))
         w->cut = true;
     else if (w->shape)
@@ -676,12 +676,14 @@ static void write_term(struct writer *w, struct stack *stack, ERL_NIF_TERM term)
         write_contents(w, stack, term);
 }
 
-/* Writes what is left of the open parts. */
-static const char *end(struct writer *w, struct stack *stack) {
+static void write_open_parts(struct writer *w, struct stack *stack) {
     ERL_NIF_TERM term;
 
     while (next_term(w, stack, &term))
         write_term(w, stack, term);
+}
+
+static inline const char *end(struct writer *w, struct stack *stack) {
     while (stack->depth > 0)
         close_part(w, stack);
     return w->full ? dt_put_end(w->text, w->start, false)
@@ -693,7 +695,9 @@ const char *dt_text_term(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM term
     struct stack stack;
 
     stack.depth = 0;
-    write_term(&w, &stack, term);
+    do
+        write_term(&w, &stack, term);
+    while (next_term(&w, &stack, &term));
     return end(&w, &stack);
 }
 
@@ -703,6 +707,7 @@ const char *dt_text_arguments(struct dt_text *text, ErlNifEnv *env, ERL_NIF_TERM
 
     stack.depth = 0;
     open_elements(&w, &stack, list);
+    write_open_parts(&w, &stack);
     return end(&w, &stack);
 }
 
@@ -713,6 +718,7 @@ const char *dt_text_map(struct dt_text *text, ErlNifEnv *env, const ERL_NIF_TERM
 
     stack.depth = 0;
     open_pairs(&w, &stack, keys, values, count);
+    write_open_parts(&w, &stack);
     return end(&w, &stack);
 }
 
