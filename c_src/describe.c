@@ -211,12 +211,15 @@ static ERL_NIF_TERM add_consumers(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_T
     return list;
 }
 
+/* The application calls it several times per second, and each probe_name() is a lookup. */
 ERL_NIF_TERM dt_describe_consumers(ErlNifEnv *env, ERL_NIF_TERM names) {
-    ERL_NIF_TERM list = enif_make_list(env, 0), name;
+    ERL_NIF_TERM list = enif_make_list(env, 0), name, of[DT_PROBES];
 
+    for (int probe = 0; probe < DT_PROBES; probe++)
+        of[probe] = probe_name(env, probe);
     while (enif_get_list_cell(env, names, &name, &names))
         for (int probe = 0; probe < DT_PROBES; probe++)
-            if (enif_is_identical(name, probe_name(env, probe)))
+            if (enif_is_identical(name, of[probe]))
                 list = add_consumers(env, probe, name, list);
     return list;
 }
