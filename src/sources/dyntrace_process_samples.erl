@@ -222,5 +222,11 @@ stopped(Leading) ->
 
 %% Adds the requests of dyntrace_process_waits.
 counted(Asked, Seen) ->
-    maps:map(fun(Pid, Of = #seen{questions = Before}) -> Of#seen{questions = Before + maps:get(Pid, Asked, 0)} end,
-             Seen).
+    maps:fold(fun(Pid, Requests, Counted) ->
+                      case Counted of
+                          #{Pid := Of = #seen{questions = Before}} ->
+                              Counted#{Pid := Of#seen{questions = Before + Requests}};
+                          #{} ->
+                              Counted
+                      end
+              end, Seen, Asked).
