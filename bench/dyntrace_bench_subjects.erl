@@ -22,8 +22,8 @@
           os_pid := fun((system()) -> string()),
           following := fun((system()) -> string()), % as observed:following/1
           work := fun((Messages :: pos_integer(), system()) -> fun(() -> ok)),
-          messages := pos_integer(),                % of some seconds
-          reported := pos_integer()}.               % in a report, times as many: it pauses several times
+          messages := pos_integer(),                % of about a second
+          parts := pos_integer()}.                  % of a round, of as many messages each
 
 %% A value of `packaged' or `test_node'.
 -type system() :: term().
@@ -35,7 +35,7 @@
 %% One client publishes and waits for the confirmation of each message, another one consumes.
 -spec rabbitmq() -> subject().
 rabbitmq() ->
-    packaged("RabbitMQ, one producer", packaged_rabbitmq, 2000, 6,
+    packaged("RabbitMQ, one producer", packaged_rabbitmq, 2000, 4,
              fun(Messages) -> {["bench"], Messages, ["published", "delivered"]} end).
 
 %% As many messages as its schedulers can process.
@@ -55,7 +55,7 @@ ejabberd() ->
 
 %% Arguments: the client's arguments without its number of messages, that number, and the counts that must be that of
 %% all messages. The client has opened its connections when the work begins.
-packaged(Title, Module, Usual, Reported, Arguments) ->
+packaged(Title, Module, Part, Parts, Arguments) ->
     #{title => Title,
       missing => Module:missing(),
       start => fun() -> packaged:start(Module, []) end,
@@ -72,8 +72,8 @@ packaged(Title, Module, Usual, Reported, Arguments) ->
                               ok
                       end
               end,
-      messages => Usual,
-      reported => Reported}.
+      messages => Part,
+      parts => Parts}.
 
 option(Name, Value) -> lists:concat([Name, "=", Value]).
 
@@ -101,7 +101,7 @@ node(Title, Idle) ->
       following => fun(Node) -> test_node:call(Node, fun ?MODULE:following/0) end,
       work => fun(Messages, Node) -> fun() -> test_node:call(Node, fun() -> ?MODULE:exchanged(Messages) end) end end,
       messages => 2000000,
-      reported => 4}.
+      parts => 2}.
 
 %% -- On the node -----------------------------------------------------------------------------
 
