@@ -1,7 +1,7 @@
 %% Figures of repeated measurements, and their texts.
 -module(dyntrace_bench_figures).
 
--export([in_turn/2, in_turn/3, medians/1, standard_error/1, percentile/2, over/0, above/2, ended/2]).
+-export([in_turn/2, in_turn/3, medians/1, mean_and_error/1, percentile/2, over/0, above/2, ended/2]).
 -export([ns/1, count/1, ratio/1, percent/1]).
 
 -export_type([table/0, figures/0]).
@@ -35,12 +35,12 @@ medians(Figures) ->
     maps:map(fun(_, Values) -> percentile(50, lists:sort(Values)) end,
              maps:groups_from_list(fun({Key, _}) -> Key end, fun({_, Value}) -> Value end, Figures)).
 
-%% The standard error of the median of independent values.
--spec standard_error([number(), ...]) -> float().
-standard_error(Values) ->
+%% The mean of independent values, and its standard error.
+-spec mean_and_error([number(), ...]) -> {float(), float()}.
+mean_and_error(Values) ->
     Count = length(Values),
     Mean = lists:sum(Values) / Count,
-    1.25 * math:sqrt(lists:sum([(Value - Mean) * (Value - Mean) || Value <- Values]) / max(1, Count - 1) / Count).
+    {Mean, math:sqrt(lists:sum([(Value - Mean) * (Value - Mean) || Value <- Values]) / max(1, Count - 1) / Count)}.
 
 %% The smallest of the sorted values that this percentage of them does not exceed.
 -spec percentile(number(), [number(), ...]) -> number().

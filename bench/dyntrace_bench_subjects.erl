@@ -22,8 +22,7 @@
           os_pid := fun((system()) -> string()),
           following := fun((system()) -> string()), % as observed:following/1
           work := fun((Messages :: pos_integer(), system()) -> fun(() -> ok)),
-          messages := pos_integer(),                % of about a second
-          parts := pos_integer()}.                  % of a round, of as many messages each
+          messages := pos_integer()}.               % of about a second
 
 %% A value of `packaged' or `test_node'.
 -type system() :: term().
@@ -35,13 +34,13 @@
 %% One client publishes and waits for the confirmation of each message, another one consumes.
 -spec rabbitmq() -> subject().
 rabbitmq() ->
-    packaged("RabbitMQ, one producer", packaged_rabbitmq, 2000, 4,
+    packaged("RabbitMQ, one producer", packaged_rabbitmq, 2000,
              fun(Messages) -> {["bench"], Messages, ["published", "delivered"]} end).
 
 %% As many messages as its schedulers can process.
 -spec saturated() -> subject().
 saturated() ->
-    packaged("RabbitMQ, saturated by " ++ integer_to_list(?CONNECTIONS) ++ " producers", packaged_rabbitmq, 4000, 4,
+    packaged("RabbitMQ, saturated by " ++ integer_to_list(?CONNECTIONS) ++ " producers", packaged_rabbitmq, 4000,
              fun(Messages) ->
                      {["saturated", option("producers", ?CONNECTIONS), option("consumers", ?CONNECTIONS)],
                       Messages div ?CONNECTIONS, ["published", "delivered"]}
@@ -50,12 +49,12 @@ saturated() ->
 %% The server limits each connection to 3,000 bytes per second after the first 20,000.
 -spec ejabberd() -> subject().
 ejabberd() ->
-    packaged("ejabberd, " ++ integer_to_list(?PAIRS) ++ " pairs of users", packaged_ejabberd, 3200, 1,
+    packaged("ejabberd, " ++ integer_to_list(?PAIRS) ++ " pairs of users", packaged_ejabberd, 3200,
              fun(Messages) -> {["bench", option("pairs", ?PAIRS)], Messages div ?PAIRS, ["sent", "delivered"]} end).
 
 %% Arguments: the client's arguments without its number of messages, that number, and the counts that must be that of
 %% all messages. The client has opened its connections when the work begins.
-packaged(Title, Module, Part, Parts, Arguments) ->
+packaged(Title, Module, Part, Arguments) ->
     #{title => Title,
       missing => Module:missing(),
       start => fun() -> packaged:start(Module, []) end,
@@ -72,8 +71,7 @@ packaged(Title, Module, Part, Parts, Arguments) ->
                               ok
                       end
               end,
-      messages => Part,
-      parts => Parts}.
+      messages => Part}.
 
 option(Name, Value) -> lists:concat([Name, "=", Value]).
 
@@ -100,8 +98,7 @@ node(Title, Idle) ->
       os_pid => fun test_node:os_pid/1,
       following => fun(Node) -> test_node:call(Node, fun ?MODULE:following/0) end,
       work => fun(Messages, Node) -> fun() -> test_node:call(Node, fun() -> ?MODULE:exchanged(Messages) end) end end,
-      messages => 2000000,
-      parts => 2}.
+      messages => 2000000}.
 
 %% -- On the node -----------------------------------------------------------------------------
 

@@ -70,7 +70,8 @@ figures(_) ->
     ?assertEqual([500, 990, 999, 1000, 1],
                  [dyntrace_bench_figures:percentile(Percent, Sorted) || Percent <- [50, 99, 99.9, 100, 0]]),
     ?assertEqual(#{a => 2, b => 7}, dyntrace_bench_figures:medians([{a, 3}, {b, 7}, {a, 1}, {a, 2}])),
-    ?assertEqual([0.0, 1.25], [dyntrace_bench_figures:standard_error(Values) || Values <- [[7, 7, 7], [1, 3]]]),
+    ?assertEqual([{7.0, 0.0}, {2.0, 1.0}],
+                 [dyntrace_bench_figures:mean_and_error(Values) || Values <- [[7, 7, 7], [1, 3]]]),
     ?assertEqual(["9.5", "1,234,567", "-12"],
                  [lists:flatten(Text) || Text <- [dyntrace_bench_figures:ns(9.5), dyntrace_bench_figures:ns(1234567.2),
                                                   dyntrace_bench_figures:count(-12)]]).
