@@ -8,7 +8,7 @@
 
 -type table() :: {Title :: string(), About :: iodata(), Head :: [string()], Rows :: [[iodata()]]}.
 
--type figures() :: #{{Row :: term(), Column :: term()} => number() | none}.
+-type figures() :: #{{Row :: term(), Column :: term()} => number() | {Mean :: float(), Error :: float()} | none}.
 
 -define(ROUNDS, 5).
 

@@ -54,7 +54,7 @@ ejabberd() ->
 
 %% Arguments: the client's arguments without its number of messages, that number, and the counts that must be that of
 %% all messages. The client has opened its connections when the work begins.
-packaged(Title, Module, Part, Arguments) ->
+packaged(Title, Module, Count, Arguments) ->
     #{title => Title,
       missing => Module:missing(),
       start => fun() -> packaged:start(Module, []) end,
@@ -71,7 +71,7 @@ packaged(Title, Module, Part, Arguments) ->
                               ok
                       end
               end,
-      messages => Part}.
+      messages => Count}.
 
 option(Name, Value) -> lists:concat([Name, "=", Value]).
 

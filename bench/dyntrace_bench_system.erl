@@ -23,9 +23,9 @@ system(Consumers) ->
        io_lib:format("Debian's RabbitMQ: one client publishes and waits for the confirmation of each message, another "
                      "one consumes. A part has ~s messages. CPU time is that of the server's process. ~s",
                      [count(Messages), how_compared()])],
-      ["RabbitMQ is", "us of CPU per message", "of untouched", "messages per second", "of untouched"],
-      [[Of | lists:append([[count(maps:get({Row, What}, Figures)),
-                            percent(Row, What, Figures)] || What <- [cpu, rate]])]
+      ["RabbitMQ is", "us of CPU per message", "relative", "messages per second", "relative"],
+      [[Of | lists:append([[count(maps:get({Row, What}, Figures)), percent(Row, What, Figures)]
+                           || What <- [cpu, rate]])]
        || {Row, Of, _} <- states(), map_size(Figures) > 0]},
      Figures}.
 
@@ -63,7 +63,7 @@ percent(untouched, _, _) ->
     "100 %";
 percent(Row, What, Figures) ->
     {Ratio, Error} = maps:get({Row, {relative, What}}, Figures),
-    io_lib:format("~b ± ~.1f %", [round(100 * Ratio), 100 * Error]).
+    unicode:characters_to_binary(io_lib:format("~b ± ~.1f %", [round(100 * Ratio), 100 * Error])).
 
 missing(Subjects) ->
     Missing = [[Title, ": ", Missing] || #{title := Title, missing := Missing} <- Subjects, Missing =/= false],
@@ -97,23 +97,29 @@ figures(_, #{missing := Missing}, _) when Missing =/= false ->
     #{};
 figures([{untouched, _, none}, {loaded, _, none} | Commands], Subject = #{start := Start, load := Load, stop := Stop},
         #{folder := Folder}) ->
-    Recorded = filename:join(filename:absname(Folder), "recorded"),
-    Systems = [First, Second] = [Start(), Start()],
+    First = Start(),
     try
-        _ = in_pairs(Subject, Systems),
-        Untouched = in_pairs(Subject, Systems),
-        ok = Load(First),
-        Loaded = in_pairs(Subject, Systems),
-        ok = Load(Second),
-        maps:from_list(row(untouched, Subject, Untouched, [])
-                       ++ row(loaded, Subject, Loaded, before(Untouched, Loaded))
-                       ++ lists:append([observed(Command, Subject, Systems, Recorded) || Command <- Commands]))
-    after lists:foreach(Stop, Systems)
+        Second = Start(),
+        Systems = [First, Second],
+        try
+            _ = in_pairs(Subject, Systems),
+            Untouched = in_pairs(Subject, Systems),
+            ok = Load(First),
+            Loaded = in_pairs(Subject, Systems),
+            ok = Load(Second),
+            Recorded = filename:join(filename:absname(Folder), "recorded"),
+            maps:from_list(row(untouched, Subject, Untouched, [])
+                           ++ row(loaded, Subject, Loaded, relative(Loaded, Untouched, 1))
+                           ++ lists:append([observed(Command, Subject, Systems, Recorded) || Command <- Commands]))
+        after Stop(Second)
+        end
+    after Stop(First)
     end.
 
-observed({Row, _, Command}, Subject, Systems = [First, Second], Folder) ->
-    [Of, Beside] = [observed_by(Command, Subject, System, Systems, Folder) || System <- [First, Second]],
-    row(Row, Subject, Of, crossed(Of, Beside)).
+%% The command has an effect on the ratio of the systems twice: at the first one, and inversely at the second one.
+observed({Row, _, Command}, Subject, Systems, Folder) ->
+    [AtFirst, AtSecond] = [observed_by(Command, Subject, System, Systems, Folder) || System <- Systems],
+    row(Row, Subject, AtFirst, relative(AtFirst, AtSecond, 2)).
 
 observed_by([Name | Args], Subject = #{os_pid := OsPidOf, following := Following}, Observed, Systems, Folder) ->
     OsPid = OsPidOf(Observed),
@@ -147,16 +153,14 @@ row(Row, #{messages := Messages}, Pairs, Relative) ->
                                  Figure <- [{cpu, Cpu / Messages}, {rate, 1.0e6 * Messages / Us}]]),
     [{{Row, What}, Value} || {What, Value} <- maps:to_list(Medians) ++ Relative].
 
-%% The ratio of the first system to the second one, compared with that before; with standard errors.
-before(Before, Pairs) ->
-    [{{relative, What}, ratio(mean(What, Pairs), mean(What, Before), 1)} || What <- [cpu, rate]].
-
-%% The same with the command at the first system, compared with that at the second one: the square of its effect.
-crossed(Of, Beside) ->
-    [{{relative, What}, ratio(mean(What, Of), mean(What, Beside), 2)} || What <- [cpu, rate]].
-
-ratio({Mean, Error}, {OtherMean, OtherError}, Power) ->
-    {math:exp((Mean - OtherMean) / Power), math:sqrt(Error * Error + OtherError * OtherError) / Power}.
+%% How the ratio of the first system to the second one differs between these pairs, with its standard error. The
+%% difference is an effect to the power of `Times'.
+relative(Pairs, Others, Times) ->
+    [begin
+         [{Mean, Error}, {OtherMean, OtherError}] = [mean(What, Of) || Of <- [Pairs, Others]],
+         {{relative, What},
+          {math:exp((Mean - OtherMean) / Times), math:sqrt(Error * Error + OtherError * OtherError) / Times}}
+     end || What <- [cpu, rate]].
 
 %% Of logarithms, so that the order of the systems does not matter.
 mean(What, Pairs) ->
