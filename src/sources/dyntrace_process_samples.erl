@@ -222,11 +222,5 @@ stopped(Leading) ->
 
 %% Adds the requests of dyntrace_process_waits.
 counted(Asked, Seen) ->
-    maps:fold(fun(Pid, Requests, Counted) ->
-                      case Counted of
-                          #{Pid := Of = #seen{questions = Before}} ->
-                              Counted#{Pid := Of#seen{questions = Before + Requests}};
-                          #{} ->
-                              Counted
-                      end
-              end, Seen, Asked).
+    Add = fun(Pid, Of = #seen{questions = Before}) -> Of#seen{questions = Before + maps:get(Pid, Asked)} end,
+    maps:merge(Seen, maps:map(Add, maps:with(maps:keys(Asked), Seen))).
