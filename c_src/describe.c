@@ -211,7 +211,8 @@ static ERL_NIF_TERM add_consumers(ErlNifEnv *env, enum dt_probe probe, ERL_NIF_T
     return list;
 }
 
-/* The application calls it several times per second, and each probe_name() is a lookup. */
+/* The application calls it several times per second, and each probe_name() is a lookup in the atom
+   table. */
 ERL_NIF_TERM dt_describe_consumers(ErlNifEnv *env, ERL_NIF_TERM names) {
     ERL_NIF_TERM list = enif_make_list(env, 0), name, of[DT_PROBES];
 

@@ -157,7 +157,8 @@ static void decode_and_fire(const struct dt_route *route, unsigned backends,
     }
 }
 
-/* Reads the state of the backends once, before anything is decoded. */
+/* Reads the state of the backends once, before anything is decoded. Always inlined: it is most of
+   what a callback does, but compilers would not inline it into both callers. */
 static inline __attribute__((always_inline)) void fire_enabled(const struct dt_tag *t,
                                                                struct dt_traced *traced) {
     const uint64_t enabled[DT_BACKENDS] = {
@@ -179,8 +180,8 @@ static inline __attribute__((always_inline)) void fire_enabled(const struct dt_t
     }
 }
 
-/* The probes of the group that the called function implies. Returns whether the probes of calls
-   fire, too. */
+/* Fires the probes of the group that the called function implies. Returns whether the probes of
+   calls fire, too. */
 static bool fire_implied(struct dt_traced *traced) {
     const struct dt_implied_call is = dt_implied_calls_look(traced);
 
