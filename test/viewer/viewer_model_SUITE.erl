@@ -430,15 +430,20 @@ nested(Config) ->
     has(["50 call_end number=2 process=<0.1.0>#1 entry=a:a/0 depth=0 begin=10 end=50 left=return own=25 waited=- "
          "has_return"], Dump).
 
+%% The two events of one callback may be apart, because its thread loses the CPU between them.
 values(Config) ->
     Arguments = fun(Ns, Text) -> {Ns, function_arguments, #{pid => "<0.1.0>", entry => "a:a/1", arguments => Text}} end,
-    Dump = dump([call(0, "a:a/1"), Arguments(1, "[1]"), return(10, "a:a/1"), value(11, "a:a/1", "one"),
-                 call(20, "a:a/1"), Arguments(21, "[2]"), return(30, "a:a/1"), value(31, "a:a/1", "two"),
-                 call(40, "a:a/1"), exception(50, "a:a/1"), reason(51, "a:a/1")], Config),
-    ?assertEqual([{"a:a/1", 0, 0, 10, "return"}, {"a:a/1", 0, 20, 30, "return"}, {"a:a/1", 0, 40, 50, "exception"}],
-                 ends(Dump)),
-    ?assertEqual([{"\"[1]\"", 0}, {"\"[2]\"", 20}],
-                 [{value(arguments, Line), time(Line)} || Line <- of_kind("arguments", Dump)]),
+    Events = [call(0, "a:a/1"), Arguments(1, "[1]"), return(10, "a:a/1"), value(11, "a:a/1", "one"),
+              call(20, "a:a/1"), Arguments(21, "[2]"), return(30, "a:a/1"), value(31, "a:a/1", "two"),
+              call(40, "a:a/1"), exception(50, "a:a/1"), reason(51, "a:a/1")],
+    Dump = dump(Events, Config),
+    Slowly = dump([{Ns * 1000000, Event, Fields} || {Ns, Event, Fields} <- Events], Config),
+    [begin
+         ?assertEqual([{"a:a/1", 0, 0, 10 * Unit, "return"}, {"a:a/1", 0, 20 * Unit, 30 * Unit, "return"},
+                       {"a:a/1", 0, 40 * Unit, 50 * Unit, "exception"}], ends(Of)),
+         ?assertEqual([{"\"[1]\"", 0}, {"\"[2]\"", 20 * Unit}],
+                      [{value(arguments, Line), time(Line)} || Line <- of_kind("arguments", Of)])
+     end || {Unit, Of} <- [{1, Dump}, {1000000, Slowly}]],
     has(["30 call_end number=2 process=<0.1.0>#1 entry=a:a/1 depth=0 begin=20 end=30 left=return own=10 waited=- "
          "has_return value=\"two\"",
          "50 call_end number=3 process=<0.1.0>#1 entry=a:a/1 depth=0 begin=40 end=50 left=exception own=10 waited=- "
@@ -559,13 +564,16 @@ to_ports_without_deliveries(Config) ->
     ?assertEqual([{"<0.1.0>#1", "#Port<0.5>#2", 0, 0, "ran"}, {"#Port<0.5>#2", "<0.1.0>#1", 5, 10, "ran"}],
                  matched(Dump)).
 
-%% message_receive and message_delivery report the same message.
+%% message_receive and message_delivery report the same message, also if their thread loses the CPU between them.
 one_delivery(Config) ->
-    Both = fun(Ns) -> [received(Ns, "<0.9.0>", "x"), delivery(Ns + 1, "<0.9.0>", "<0.1.0>", "x")] end,
+    Both = fun(Ns, Pause) ->
+                   [received(Ns, "<0.9.0>", "x"), scheduled(Ns + 1 + Pause, "<0.2.0>", "in"),
+                    delivery(Ns + 2 + Pause, "<0.9.0>", "<0.1.0>", "x")]
+           end,
     Sends = [sent(0, "<0.1.0>", "<0.9.0>", "x"), sent(1, "<0.1.0>", "<0.9.0>", "x")],
-    Dump = dump(Sends ++ Both(10) ++ Both(20), Config),
-    ?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 20, "sender"}],
-                 matched(Dump)).
+    [?assertEqual([{"<0.1.0>#1", "<0.9.0>#2", 0, 10, "order"}, {"<0.1.0>#1", "<0.9.0>#2", 1, 100000000, "sender"}],
+                  matched(dump(Sends ++ Both(10, First) ++ Both(100000000, Second), Config)))
+     || {First, Second} <- [{0, 0}, {50000000, 0}, {0, 50000000}]].
 
 %% A message to a port names its caller. The result of port_control/3 is not a message.
 of_ports(Config) ->

@@ -132,7 +132,7 @@ static bool is_late_value(const struct process *p, const char *entry, int64_t ti
     const struct stack *c = p->stack;
 
     return !p->node->stacks->have_values && p->node->stacks->returns_are_recorded && c && c->last &&
-           strcmp(c->last->name, entry) == 0 && time - c->last_time < DT_ONE_EVENT_NS;
+           strcmp(c->last->name, entry) == 0 && time - c->last_time < DT_ONE_CALLBACK_NS;
 }
 
 static void left_with(struct process *p, const char *entry, const struct leave *leave,
@@ -151,7 +151,7 @@ static void left_with(struct process *p, const char *entry, const struct leave *
 static void arguments(struct process *p, const struct dt_function_arguments *e, int64_t time) {
     struct frame *f = p->stack ? dt_stack_top(p->stack) : NULL;
     bool is_reported = f && strcmp(f->function->name, e->entry) == 0 &&
-                       time - f->seen.begin < DT_ONE_EVENT_NS &&
+                       time - f->seen.begin < DT_ONE_CALLBACK_NS &&
                        p->node->stacks->calls_are_recorded;
 
     if (!is_reported && !p->node->stacks->calls_are_recorded) {

@@ -57,7 +57,7 @@ void dt_held_late(struct node *node, int64_t now) {
     GQueue *all = node->held;
     struct process *p;
 
-    while ((p = g_queue_peek_head(all)) && p->held->time < now - DT_ONE_EVENT_NS)
+    while ((p = g_queue_peek_head(all)) && p->held->time < now - DT_ONE_CALLBACK_NS)
         dt_release(p);
 }
 

@@ -6,8 +6,9 @@
 
 #include "model/entities/processes.h"
 
-/* The maximum time between two probes that fire in one callback for one event of the VM. */
-enum { DT_ONE_EVENT_NS = 100 * 1000 };
+/* The maximum time between two probes that fire in one callback for one event of the VM: between
+   them, its thread may lose the CPU. */
+enum { DT_ONE_CALLBACK_NS = 1000 * 1000 * 1000 };
 
 struct held;
 typedef void held_ends(struct process *process, const struct held *held);

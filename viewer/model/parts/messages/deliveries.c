@@ -158,7 +158,7 @@ static bool is_reported(const struct deliveries *all, const struct delivery *d) 
     bool is_held = all->have_senders && d->to->seen.kind != DT_PORT;
 
     return !is_held && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
-           d->time - all->last_time < DT_ONE_EVENT_NS;
+           d->time - all->last_time < DT_ONE_CALLBACK_NS;
 }
 
 void dt_message_delivery(struct node *node, const struct dt_recorded *event) {

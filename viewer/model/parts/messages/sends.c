@@ -16,8 +16,9 @@
 enum { JUST_SENT = 16 };
 
 /* The VM reports a send with a token by two callbacks, seq_trace_send first. Between them, its
-   thread may lose the CPU. */
-enum { ONE_SEND_NS = 1000 * 1000 * 1000 };
+   thread may lose the CPU. Should a release fire seq_trace_send second, it would usually follow
+   soon; a later one may be of another message with this text. */
+enum { ONE_SEND_NS = 1000 * 1000 * 1000, SOON_NS = 100 * 1000 };
 
 /* Before any event. */
 static const int64_t long_ago = INT64_MIN / 4;
@@ -46,7 +47,7 @@ static void note_left(struct node *node, const struct process *from, const char 
 static bool has_left(struct node *node, const struct process *from, const char *text,
                      bool by_seq_trace) {
     struct sends *left = node->sends;
-    int64_t most = by_seq_trace ? DT_ONE_EVENT_NS : ONE_SEND_NS;
+    int64_t most = by_seq_trace ? SOON_NS : ONE_SEND_NS;
 
     if (left->by_seq_trace == by_seq_trace || left->from != (from ? &from->seen : NULL) ||
         left->hash != g_str_hash(text) || node->world->now - left->time >= most)
@@ -206,6 +207,6 @@ void dt_sends_free(struct node *node) {
 }
 
 void dt_sends_late(struct node *node, int64_t now) {
-    if (now - node->sends->time >= DT_ONE_EVENT_NS)
+    if (now - node->sends->time >= SOON_NS)
         dt_early_emit(node);
 }

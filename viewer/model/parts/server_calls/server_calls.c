@@ -16,7 +16,6 @@
 
 #include "model/entities/peers.h"
 #include "model/entities/processes.h"
-#include "model/parts/held_events.h"
 #include "model/parts/scheduling.h"
 #include "model/parts/server_calls/protocols.h"
 #include "shared/remote_ids.h"
@@ -33,6 +32,8 @@ enum {
     LONGEST_PREEMPTION_NS = 1000 * 1000,
     /* Shorter gaps may be preemption or a timeout of 0, not waiting. */
     SHORTEST_WAIT_NS = 500 * 1000,
+    /* A request that arrives so short before the server stops may have come too late. */
+    JUST_BEFORE_NS = 100 * 1000,
 };
 
 /* What the caller did after the request. */
@@ -339,7 +340,7 @@ static void defer(struct process *server, int64_t stopped) {
         struct server_call *call = i->data;
 
         if (call->seen.deferred != DT_NO_VALUE ||
-            (received(call) >= serving->woken && stopped - received(call) <= DT_ONE_EVENT_NS))
+            (received(call) >= serving->woken && stopped - received(call) <= JUST_BEFORE_NS))
             continue;
         take_call(call);
         call->seen.deferred = stopped;
