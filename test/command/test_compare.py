@@ -217,6 +217,24 @@ class Compared(unittest.TestCase):
                          [(row.change, row.rule, row.before_severity, row.after_severity) for row in found.findings])
         self.assertEqual(["severity", "medium -> high", "text"], finding_table(found)[1])
 
+    def test_near_limit(self) -> None:
+        """A server that is slow in one of the recordings is listed only if its calls take longer."""
+        finding = {"rule": "slow_server", "severity": "medium", "text": "text",
+                   "process": {"name": "shop_db", "number": 1}}
+
+        def of(name: str, p50: float, p99: float, findings: List[Dict[str, Any]]) -> Recorded:
+            row = {**server(p50, p50 / 10), "server": name, "p99_ns": p99, "p99_lower_ns": p99 / 2,
+                   "p99_upper_ns": None}
+            return recorded(servers=[row], findings=findings)
+        for name, p50, p99, changed in (("shop_db", 2e6, 12e6, []), ("shop_db", 2e6, 30e6, ["new"]),
+                                        ("shop_db", 4e6, 12e6, ["new"]), ("shop_db_2", 2e6, 12e6, ["new"])):
+            with self.subTest(name=name, p50=p50, p99=p99):
+                before, after = of(name, 2e6, 8e6, []), of(name, p50, p99, [finding])
+                self.assertEqual(changed, [row.change for row in compared(before, after).findings])
+                self.assertEqual(["gone"] * len(changed), [row.change for row in compared(after, before).findings])
+        found = compared(recorded(), of("shop_db", 2e6, 12e6, [finding])).findings
+        self.assertEqual(["new"], [row.change for row in found])
+
     def test_check(self) -> None:
         """What can't be compared."""
         self.assertEqual("", check(recorded()))

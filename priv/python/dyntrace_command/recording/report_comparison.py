@@ -17,7 +17,8 @@ FACTOR, TIME_FACTOR = 1.25, 1.5
 # by this share of the time in total, or by so many ns each; of memory in bytes; of a queue; of another level.
 SHARE, SHARE_OF_TIME, NS, BYTES, QUEUE, NUMBER = 0.01, 0.01, 1e6, 1e6, 10, 5
 # Samples of a level in each recording. With fewer than SAMPLES_ENOUGH, memory that goes up and down could be in its
-# upper half during one of the recordings, so its factor must be larger.
+# upper half during one of the recordings, so its factor must be larger; so must that of durations behind a finding,
+# whose limits may be unknown.
 SAMPLES_LEAST, SAMPLES_ENOUGH, FACTOR_OF_FEW = 4, 8, 2.5
 # The rank of what is new or gone, and of larger factors.
 RANK_MOST = 100.0
@@ -142,6 +143,8 @@ NEEDS = {"run": "scheduling", "runs": "scheduling", "collecting": "collections",
          "sent": "sends", "received": "deliveries", "started": "spawns", "crashes": "exits", "calls": "sends",
          "timeouts": "sends", "functions": "calls", "telemetry": "telemetry", "spans": "spans", "failures": ""}
 TIMES = ("run", "collecting")
+# The findings about durations, and the measures without whose change they are noise near the limit of their rule.
+DURATIONS = {"slow_server": ("call_p50", "call_p99")}
 # Counts that matter even if they are a small share.
 ALWAYS = ("crashes", "timeouts", "failures")
 
@@ -152,8 +155,8 @@ def compared(before: Recorded, after: Recorded) -> Comparison:
     incomplete = before.incomplete | after.incomplete
     old, new = Numbers(before, is_single, incomplete), Numbers(after, is_single, incomplete)
     changes = [*count_changes(old, new), *quantile_changes(old, new), *level_changes(old, new)]
-    return Comparison(sorted(changes, key=Change.rank),
-                      [] if "findings" in incomplete else finding_changes(before, after),
+    findings = [] if "findings" in incomplete else finding_changes(old, new)
+    return Comparison(sorted(changes, key=Change.rank), findings,
                       len(old.keys() | new.keys()), sorted((before.kinds ^ after.kinds) & set(NEEDS.values())),
                       sorted(incomplete))
 
@@ -218,21 +221,31 @@ def change(measure: str, key: Key, before: Tuple[float, int], after: Tuple[float
                   unit or of.unit)
 
 
-def finding_changes(before: Recorded, after: Recorded) -> List[FindingChange]:
+def finding_changes(old: Numbers, new: Numbers) -> List[FindingChange]:
     """Returns the findings that only one report has, or that have another severity. Of the findings of a rule about
     processes of the same name, the most severe one counts. If a report lacks processes, the initial calls of those
     without a name are unknown, so their findings are left out."""
-    only_named = "processes" in before.incomplete | after.incomplete
-    old, new = findings(before, only_named), findings(after, only_named)
+    only_named = "processes" in old.recorded.incomplete | new.recorded.incomplete
+    of_old, of_new = findings(old.recorded, only_named), findings(new.recorded, only_named)
     rows = []
-    for key in list(dict.fromkeys([*new, *old])):
-        was, now = old.get(key), new.get(key)
-        if was and now and was["severity"] == now["severity"]:
+    for key in dict.fromkeys([*of_new, *of_old]):
+        was, now = of_old.get(key), of_new.get(key)
+        if was and now and was["severity"] == now["severity"] or is_near_limit(key, old, new):
             continue
         word = "new" if not was else "gone" if not now else "severity"
         rows.append(FindingChange(word, key[0], was["severity"] if was else None, now["severity"] if now else None,
                                   (now or was or {})["text"]))
     return rows
+
+
+def is_near_limit(key: Key, old: Numbers, new: Numbers) -> bool:
+    """Returns whether a finding about durations has changed, but the durations themselves have not."""
+    rule, process = key
+    pairs = [(before, new.quantiles[measure][server])
+             for measure in DURATIONS.get(rule, ()) for server, before in old.quantiles.get(measure, {}).items()
+             if server[1].startswith(f"{process} ") and server in new.quantiles.get(measure, {})]
+    return bool(pairs) and not any(
+        is_factor(before.ns, after.ns, FACTOR_OF_FEW) or quantiles_differ(before, after) for before, after in pairs)
 
 
 def findings(recorded: Recorded, only_named: bool) -> Dict[Key, Row]:
