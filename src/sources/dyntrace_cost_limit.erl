@@ -1,5 +1,5 @@
 %% @private The source of the probe `cost_limit', which `dyntrace report' records: while the probe is enabled, processes
-%% are traced so long that this costs about 6 % of the CPU time that the node uses without it, or 2 % of one CPU if
+%% are traced so long that this costs about 4 % of the CPU time that the node uses without it, or 2 % of one CPU if
 %% that is more. Tracing alternates with pauses. All other sources go on during a pause.
 %%
 %% Nothing pauses while another consumer is attached to trace events, with an option `functions', or on a node with
@@ -18,7 +18,7 @@
 -define(LEAST_MS, 500).
 -define(MOST_MS, 15000).
 
--define(PERCENT, 6).
+-define(PERCENT, 4).
 -define(PERCENT_OF_CPU, 2).
 
 %% The price of an event that is recorded by LTTng, and of setting and clearing the trace flags of a process, in a busy

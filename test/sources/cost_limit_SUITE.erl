@@ -14,19 +14,19 @@ suite() ->
 all() ->
     [lengths, pauses, beside_consumers, with_options].
 
-%% After a second in which the node has used half a second of CPU time without tracing, and with 100 processes: 6 % of
-%% that is 30 ms per second. 24,000 events cost 60 ms, and flags of 100 processes 0.4 ms.
+%% After a second in which the node has used a second of CPU time without tracing, and with 100 processes: 4 % of that
+%% is 40 ms per second. 24,000 events cost 60 ms, and flags of 100 processes 0.4 ms.
 lengths(_) ->
     Pause = fun(Events, Processes, CpuMs) -> dyntrace_cost_limit:pause(Events, Processes, 1000, CpuMs) end,
-    ?assertEqual(1013, Pause(24000, 100, 560)),
+    ?assertEqual(510, Pause(24000, 100, 1060)),
     %% The node does nothing else: 2 % of a CPU is 20 ms per second.
     ?assertEqual(2020, Pause(24000, 100, 60)),
     %% 8,000 events cost as much, whatever the number of processes is.
     ?assertEqual(0, Pause(8000, 100000, 20)),
     ?assertEqual(0, Pause(0, 100, 0)),
     %% Too short to be worth it, so tracing goes on for a while; as long as allowed.
-    ?assertEqual(347, Pause(16000, 100, 540)),
-    ?assertEqual(15000, Pause(24000, 200000, 560)).
+    ?assertEqual(260, Pause(20000, 100, 1050)),
+    ?assertEqual(15000, Pause(24000, 200000, 1060)).
 
 %% Pauses have no trace events, and the other sources go on. The events are those that LTTng has recorded.
 pauses(Config) ->
