@@ -5,7 +5,7 @@
 
 -import(dyntrace_bench_figures, [medians/1, mean_and_error/1, count/1]).
 
--define(PAIRS, 10).
+-define(PAIRS, 20).
 
 -type result() :: {dyntrace_bench_figures:table(), dyntrace_bench_figures:figures()}.
 

@@ -32,7 +32,7 @@ enum {
     LONGEST_PREEMPTION_NS = 1000 * 1000,
     /* Shorter gaps may be preemption or a timeout of 0, not waiting. */
     SHORTEST_WAIT_NS = 500 * 1000,
-    /* A request that arrives so short before the server stops may have come too late. */
+    /* A request that arrives shortly before the server stops may have come too late. */
     JUST_BEFORE_NS = 100 * 1000,
 };
 
