@@ -1,5 +1,5 @@
 %% @private The source of the probe `cost_limit', which `dyntrace report' records: while the probe is enabled, processes
-%% are traced so long that this costs about 4 % of the CPU time that the node uses without it, or 1 % of one CPU if
+%% are traced so long that this costs about 5 % of the CPU time that the node uses without it, or 1 % of one CPU if
 %% that is more. Tracing alternates with pauses. All other sources go on during a pause.
 %%
 %% Nothing pauses while another consumer is attached to trace events, with an option `functions', or on a node with
@@ -9,16 +9,17 @@
 
 -export([on/2, poll/2, message/2, off/1, is_paused/1, limited/2, report/1, pause/4]).
 
-%% A pause begins after this time, so that calls which take some time are recorded as a whole; or earlier, if it would
-%% be long otherwise: a report of ten seconds should not record only the first one.
+%% A pause begins after this time, so that calls and connections which take some time are recorded as a whole; or
+%% earlier, if it would be long otherwise: a report of ten seconds should not record only the first one.
 -define(TRACED_MS, 1000).
+-define(EARLY_TRACED_MS, 500).
 -define(EARLY_MS, 3000).
 
 %% A shorter pause would cost more than it saves: tracing goes on until a longer one is due.
 -define(LEAST_MS, 500).
 -define(MOST_MS, 15000).
 
--define(PERCENT, 4).
+-define(PERCENT, 5).
 -define(PERCENT_OF_CPU, 1).
 
 %% The price of an event that is recorded by LTTng, and of setting and clearing the trace flags of a process, in a busy
@@ -75,7 +76,7 @@ polled(Window = #window{probes = Probes, since = Since, cpu_ms = CpuMs}) ->
     {Now, Events} = {now_ms(), ?COUNTED - dyntrace:budget_left()},
     TracedMs = max(1, Now - Since),
     case pause(Events, erlang:system_info(process_count), TracedMs, cpu_ms() - CpuMs) of
-        Ms when Ms < ?EARLY_MS, TracedMs < ?TRACED_MS ->
+        Ms when TracedMs < ?EARLY_TRACED_MS; Ms < ?EARLY_MS, TracedMs < ?TRACED_MS ->
             Window;
         0 ->
             traced(Probes);

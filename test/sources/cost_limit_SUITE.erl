@@ -14,19 +14,19 @@ suite() ->
 all() ->
     [lengths, pauses, beside_consumers, with_options].
 
-%% After a second in which the node has used a second of CPU time without tracing, and with 100 processes: 4 % of that
-%% is 40 ms per second. 20,000 events cost 60 ms, and flags of 100 processes 0.4 ms.
+%% After a second in which the node has used a second of CPU time without tracing, and with 100 processes: 5 % of that
+%% is 50 ms per second. 25,000 events cost 75 ms, and flags of 100 processes 0.4 ms.
 lengths(_) ->
     Pause = fun(Events, Processes, CpuMs) -> dyntrace_cost_limit:pause(Events, Processes, 1000, CpuMs) end,
-    ?assertEqual(510, Pause(20000, 100, 1060)),
+    ?assertEqual(508, Pause(25000, 100, 1075)),
     %% The node does nothing else: 1 % of a CPU is 10 ms per second.
-    ?assertEqual(5040, Pause(20000, 100, 60)),
+    ?assertEqual(6540, Pause(25000, 100, 75)),
     %% 3,300 events cost as much, whatever the number of processes is.
     ?assertEqual(0, Pause(3300, 100000, 10)),
     ?assertEqual(0, Pause(0, 100, 0)),
     %% Too short to be worth it, so tracing goes on for a while; as long as allowed.
-    ?assertEqual(235, Pause(16333, 100, 1049)),
-    ?assertEqual(15000, Pause(20000, 200000, 1060)).
+    ?assertEqual(208, Pause(20000, 100, 1060)),
+    ?assertEqual(15000, Pause(25000, 200000, 1075)).
 
 %% Pauses have no trace events, and the other sources go on. The events are those that LTTng has recorded.
 pauses(Config) ->

@@ -102,7 +102,7 @@ SUBCOMMANDS = {
         argument("-o", "--output", type=arguments.sink_file, metavar="FILE", help="the output file, whose "
                  "extension selects the format; - prints the report on the terminal (default: NODE-TIME.html)"),
         argument("--full", action="store_true", help="trace processes all the time; by default, and without --events "
-                 "or --functions, tracing pauses when it has cost 4 %% of the CPU time that the node uses"),
+                 "or --functions, tracing pauses when it has cost 5 %% of the CPU time that the node uses"),
         argument("--contents", choices=["shape", "full"], default="shape", help=CONTENTS),
         argument("--load", action="store_true", help="load the library into the nodes first, and unload it at the end"),
         argument("--keep", metavar="FOLDER", help="keep the recording in this folder"),
