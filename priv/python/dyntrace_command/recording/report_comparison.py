@@ -155,8 +155,8 @@ def compared(before: Recorded, after: Recorded) -> Comparison:
     incomplete = before.incomplete | after.incomplete
     old, new = Numbers(before, is_single, incomplete), Numbers(after, is_single, incomplete)
     changes = [*count_changes(old, new), *quantile_changes(old, new), *level_changes(old, new)]
-    findings = [] if "findings" in incomplete else finding_changes(old, new)
-    return Comparison(sorted(changes, key=Change.rank), findings,
+    return Comparison(sorted(changes, key=Change.rank),
+                      [] if "findings" in incomplete else finding_changes(old, new),
                       len(old.keys() | new.keys()), sorted((before.kinds ^ after.kinds) & set(NEEDS.values())),
                       sorted(incomplete))
 
