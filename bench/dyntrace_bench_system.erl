@@ -46,8 +46,9 @@ systems(Consumers) ->
                 end || Subject = #{title := Title} <- Subjects],
     {{title(systems),
       [missing(Subjects),
-       io_lib:format("CPU time per message, and messages per second. ~s The last two systems do nothing but send "
-                     "messages.", [how_compared()])],
+       io_lib:format("CPU time per message, and messages per second. ~s For the report, parts are ~b times as long, "
+                     "because it does not trace all the time. The last two systems do nothing but send messages.",
+                     [how_compared(), ?LONGER])],
       ["system", "us of CPU, messages per second", "loaded, no consumer", "`record --snapshot --when crash`",
        "the same with `--full`", "`report`"],
       [[Title, [io_lib:format("~.2f", [float(maps:get({untouched, cpu}, Figures))]), ", ",
@@ -61,8 +62,7 @@ how_compared() ->
                   "other. Percentages are relative to the unobserved system, which has the library; those of the "
                   "loaded library, to a system without it. They are means, with standard errors; other figures are "
                   "medians. What a command does when it starts is not counted: the node then dumps its names, which "
-                  "takes some 50 ms of CPU time. For the report, parts are ~b times as long, because it does not trace "
-                  "all the time.", [?PAIRS, ?LONGER]).
+                  "takes some 50 ms of CPU time.", [?PAIRS]).
 
 percent(untouched, _, _) ->
     "100 %";

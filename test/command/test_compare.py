@@ -218,7 +218,7 @@ class Compared(unittest.TestCase):
         self.assertEqual(["severity", "medium -> high", "text"], finding_table(found)[1])
 
     def test_near_limit(self) -> None:
-        """A server that is slow in one of the recordings is listed only if its calls take longer."""
+        """A server that is slow in one of the recordings is listed only if the durations of its calls differ."""
         finding = {"rule": "slow_server", "severity": "medium", "text": "text",
                    "process": {"name": "shop_db", "number": 1}}
 
