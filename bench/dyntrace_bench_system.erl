@@ -39,13 +39,9 @@ systems(Consumers) ->
     Subjects = [dyntrace_bench_subjects:Name() || Name <- [rabbitmq, saturated, ejabberd, ping_pong, idle]],
     Rows = [untouched, loaded, recorder, full_recorder, report],
     States = [lists:keyfind(Row, 1, [reported() | states()]) || Row <- Rows],
-    Measured = [begin
-                    Figures = figures(States, Subject, Consumers),
-                    io:format("~ts: ~0p~n", [Title, Figures]),
-                    {Title, Figures}
-                end || Subject = #{title := Title} <- Subjects],
+    Measured = [{Title, measured(States, Subject, Consumers)} || Subject = #{title := Title} <- Subjects],
     {{title(systems),
-      [missing(Subjects),
+      [missing(Subjects), [["**Failed**: ", Title, ". "] || {Title, failed} <- Measured],
        io_lib:format("CPU time per message, and messages per second. ~s For the report, parts are ~b times as long, "
                      "because it does not trace all the time. The last two systems do nothing but send messages.",
                      [how_compared(), ?LONGER])],
@@ -54,8 +50,19 @@ systems(Consumers) ->
       [[Title, [io_lib:format("~.2f", [float(maps:get({untouched, cpu}, Figures))]), ", ",
                 count(maps:get({untouched, rate}, Figures))]
         | [lists:join(", ", [percent(Row, What, Figures) || What <- [cpu, rate]]) || Row <- tl(Rows)]]
-       || {Title, Figures} <- Measured, map_size(Figures) > 0]},
-     maps:from_list([{{Title, Key}, Value} || {Title, Figures} <- Measured, {Key, Value} <- maps:to_list(Figures)])}.
+       || {Title, Figures} <- Measured, is_map_key({untouched, cpu}, Figures)]},
+     maps:from_list([{{Title, Key}, Value}
+                     || {Title, Figures} <- Measured, is_map(Figures), {Key, Value} <- maps:to_list(Figures)])}.
+
+%% One system that fails must not cost the figures of the others.
+measured(States, Subject = #{title := Title}, Consumers) ->
+    Figures = try figures(States, Subject, Consumers)
+              catch Class:Reason:Stack ->
+                      io:format("FAILED: ~ts~n", [erl_error:format_exception(Class, Reason, Stack)]),
+                      failed
+              end,
+    io:format("~ts: ~0p~n", [Title, Figures]),
+    Figures.
 
 how_compared() ->
     io_lib:format("Two such systems do the work by turns, ~b parts each; a command observes first the one, then the "

@@ -26,6 +26,8 @@
 -callback launch(place:place(), Settings :: term()) -> ok.
 %% The command line of the service's tool.
 -callback tool(place:place()) -> iodata().
+%% Creates what its clients need, once it serves.
+-callback prepare(system()) -> ok.
 %% Loads dyntrace, as users of a running service would.
 -callback load(system()) -> ok.
 
@@ -37,6 +39,7 @@ start(Module, Settings) ->
     System = {Module, Place},
     try
         ok = restart(System, Settings),
+        ok = Module:prepare(System),
         System
     catch
         Class:Reason:Stack ->

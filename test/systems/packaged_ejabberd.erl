@@ -2,7 +2,7 @@
 -module(packaged_ejabberd).
 -behaviour(packaged).
 
--export([missing/0, service/0, launch/2, tool/1, load/1, started_with/0]).
+-export([missing/0, service/0, launch/2, tool/1, prepare/1, load/1, started_with/0]).
 
 -define(CTL, "/usr/sbin/ejabberdctl").
 -define(LOGS, "/var/log/ejabberd").
@@ -30,14 +30,18 @@ launch(Place, Lines) ->
 tool(Place) ->
     [place:as_user(Place), " " ?CTL].
 
-%% With the names of its sessions, and with users for its clients.
+%% Registers its users.
+prepare(System) ->
+    [{0, _} = packaged:ctl(System, ["register", User, "localhost", "secret"]) || User <- ["alice", "bob"]],
+    ok.
+
+%% With the names of its sessions.
 load(System) ->
     "{ok, " ++ _ = packaged:eval(System, lists:concat(
         ["code:add_pathz(\"", packaged:ebin(), "\"), {module, _} = code:load_abs(\"",
          filename:absname(filename:rootname(code:which(ejabberd_names))), "\"), ok = application:load(dyntrace), "
          "ok = application:set_env(dyntrace, labels, {ejabberd_names, sessions}), "
          "application:ensure_all_started(dyntrace)."])),
-    [{0, _} = packaged:ctl(System, ["register", User, "localhost", "secret"]) || User <- ["alice", "bob"]],
     ok.
 
 %% The line of the settings that starts the application with the server.
