@@ -51,7 +51,16 @@ untraced(Config) ->
     #{<<"recording">> := Traced, <<"findings">> := Others} = report([Event || Event <- Events,
                                                                               element(2, Event) =/= withheld], Config),
     ?assertMatch(#{<<"seconds">> := 3.0, <<"untraced_ns">> := 0}, Traced),
-    ?assertEqual([], Busy(Others)).
+    ?assertEqual([], Busy(Others)),
+    %% A rule that needs a recording of a second needs half a second in which processes were traced.
+    Window = fun(Ms) ->
+                     #{<<"findings">> := InWindow} =
+                         report([identity(0, ?A, "shop_db"), not_traced(1000 * ?MS), in(2000 * ?MS, ?A, "shop:loop/1"),
+                                 out((2000 + Ms) * ?MS, ?A, "shop:loop/1"), not_traced(4000 * ?MS)], Config),
+                     Busy(InWindow)
+             end,
+    ?assertEqual([<<"<0.90.0> shop_db ran for 100 % of the time in which processes were traced">>], Window(500)),
+    ?assertEqual([], Window(499)).
 
 %% A recording begins before the trace flags are set, with an annotation or another event that does not need them. The
 %% traced time begins when they are set, or with the first trace event if that is earlier; for each node separately.

@@ -167,7 +167,7 @@ static bool is_saturated(const struct dt_summary *summary, const struct served *
     int64_t recorded = dt_recorded(summary);
     uint64_t waited = served->took.sum - served->deferred.sum;
 
-    return recorded >= dt_limits.saturated_server.recorded &&
+    return dt_is_long(summary, dt_limits.saturated_server.recorded) &&
            served->took.count >= dt_limits.saturated_server.calls &&
            dt_is_share((int64_t)served->worked.sum, recorded, dt_limits.saturated_server.worked) &&
            waited / dt_limits.saturated_server.waiting >= (uint64_t)recorded &&
@@ -341,7 +341,7 @@ static void lock_waits(struct dt_summary *summary, const GPtrArray *rows) {
                            dt_is_share((int64_t)served->refused, (int64_t)served->count,
                                        dt_limits.lock_waits.share);
 
-        if (!is_locker(served->server) || recorded < dt_limits.lock_waits.recorded ||
+        if (!is_locker(served->server) || !dt_is_long(summary, dt_limits.lock_waits.recorded) ||
             (!are_refused && waited / dt_limits.lock_waits.waiting < (uint64_t)recorded))
             continue;
         const struct dt_pair *row = largest_row(summary, served, are_refused ? refused : deferred);

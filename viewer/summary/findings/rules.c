@@ -128,6 +128,10 @@ int64_t dt_recorded(const struct dt_summary *summary) {
     return dt_summary_ns(summary) - dt_summary_untraced(summary);
 }
 
+bool dt_is_long(const struct dt_summary *summary, int64_t ns) {
+    return dt_summary_ns(summary) >= ns && dt_recorded(summary) >= ns / 2;
+}
+
 const char *dt_recorded_words(const struct dt_summary *summary) {
     return dt_summary_is_partly_traced(summary) ? "the time in which processes were traced"
                                                 : "the recording";

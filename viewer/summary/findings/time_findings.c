@@ -20,7 +20,7 @@ static int64_t on_cpu(const struct dt_actor *actor) {
 static void spent(struct dt_summary *summary, const struct share_rule *rule) {
     int64_t recorded = dt_recorded(summary);
 
-    if (recorded < rule->recorded)
+    if (!dt_is_long(summary, rule->recorded))
         return;
     g_autoptr(GPtrArray) actors = dt_top_sorted(&summary->processes, rule->time_of);
     for (unsigned i = 0; i < actors->len && i < rule->per_rule; i++) {

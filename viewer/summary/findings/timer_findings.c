@@ -88,7 +88,7 @@ void dt_find_in_timers(struct dt_summary *summary) {
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     uint64_t found = 0;
 
-    if (dt_recorded(summary) < DT_NS_PER_S)
+    if (!dt_is_long(summary, DT_NS_PER_S))
         return;
     g_autoptr(GPtrArray) kinds = woken_kinds(summary);
     for (unsigned i = 0; i < kinds->len && found < dt_limits.timers.per_rule; i++) {
