@@ -22,8 +22,7 @@ static const char *what(const struct dt_lives_row *row) {
 
 static bool are_short(const struct dt_summary *summary, const struct dt_lives_row *row,
                       double per_s, int64_t share) {
-    return dt_is_long(summary, DT_NS_PER_S) &&
-           dt_per_second(summary, row->short_ones) >= per_s &&
+    return dt_is_long(summary, DT_NS_PER_S) && dt_per_second(summary, row->short_ones) >= per_s &&
            dt_is_share((int64_t)row->short_ones, (int64_t)row->started, share);
 }
 
