@@ -16,12 +16,13 @@ groups() ->
      {scheduling, [], [states, woken_in_vain, suspended, seen_suspended, seen_waiting, first_run, paused,
                        from_the_middle, port_within_process, in_without_out, out_without_in, collection_splits,
                        collection_cut, stretched, exiting, kinds_of_schedulers, cpu_for_scheduler, displaced_on_cpu]},
-     {calls, [], [nested, values, tail_call, exceptions, recursion, deep, plain_calls, returns_to, entered_before,
-                  waited_in_call]},
-     {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, answers_of_ports,
-                     answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names, tokens,
-                     tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue, long_queues,
-                     without_deliveries, to_ports_without_deliveries, behind_a_far_one, to_an_untraced_node]},
+     {calls, [], [nested, values, values_of_deep_calls, tail_call, exceptions, lost_reason, recursion, deep,
+                  plain_calls, returns_to, entered_before, waited_in_call]},
+     {messages, [], [by_sender, by_order, one_delivery, of_ports, deliveries_of_ports, deliveries_of_two_ports,
+                     answers_of_ports, answers_as_shapes, to_the_dead, timers, timeouts, to_names, to_unknown_names,
+                     tokens, tokens_of_runs, tokens_first, token_first, serial_again, unmatched, a_long_queue,
+                     long_queues, without_deliveries, to_ports_without_deliveries, behind_a_far_one,
+                     to_an_untraced_node]},
      {server_calls, [], [reply, no_alias, own_servers, own_servers_again, deferred, woken_by_a_copy, call_timeout,
                          caller_exits, server_down, to_a_dead_server, of_both_kinds, cut_request, gone_on,
                          gone_on_unsure, gone_on_in_a_loss, gone_on_far, reply_before_delivery, served_while_running,
@@ -449,6 +450,22 @@ values(Config) ->
          "50 call_end number=3 process=<0.1.0>#1 entry=a:a/1 depth=0 begin=40 end=50 left=exception own=10 waited=- "
          "has_return class=\"error\" value=\"badarg\""], Dump).
 
+%% The frames of a deep recursion are limited: the arguments of calls beyond are not those of the last frame.
+values_of_deep_calls(Config) ->
+    Down = [[call(2 * N, "a:a/1"), {2 * N + 1, function_arguments,
+                                    #{pid => "<0.1.0>", entry => "a:a/1", arguments => lists:concat(["[", N, "]"])}}]
+            || N <- lists:seq(1, 1026)],
+    Dump = dump(lists:append([[call(0, "a:a/1"), return(1, "a:a/1")] | Down]), Config),
+    ?assertEqual([lists:concat(["\"[", N, "]\""]) || N <- lists:seq(1, 1024)],
+                 [value(arguments, Line) || Line <- of_kind("arguments", Dump)]).
+
+%% The reason of an exception is lost: the call has ended with it nevertheless, before the loss.
+lost_reason(Config) ->
+    Dump = dump([call(0, "a:a/1"), exception(1, "a:a/1"), reason(2, "a:a/1"), call(10, "a:a/1"),
+                 exception(15, "a:a/1"), scheduled(20, "<0.2.0>", "in"), #{time => base() + 30, lost => 3, cpu => 0},
+                 scheduled(2000000000, "<0.2.0>", "out")], Config),
+    ?assertEqual([{"a:a/1", 0, 0, 1, "exception"}, {"a:a/1", 0, 10, 15, "exception"}], ends(Dump)).
+
 %% The return of c is missing. It ends where its caller b does.
 tail_call(Config) ->
     Dump = dump([call(0, "a:c/0"), return(1, "a:c/0"), call(10, "a:a/0"), call(20, "a:b/0"), call(25, "a:c/0"),
@@ -604,6 +621,16 @@ deliveries_of_ports(Config) ->
     ?assertEqual([{Caller, Port ++ "#2", 0, 10, "sender"}, {Caller, Port ++ "#2", none, 20, "not"},
                   {Caller, Port ++ "#2", none, 30, "not"}, {Caller, Port ++ "#2", none, 40, "not"},
                   {"-", Port ++ "#2", none, 50, "not"}, {"<0.8.0>#3", Caller, 60, 61, "order"}],
+                 matched(Dump)).
+
+%% The two events of one delivery to a port, apart from each other: the thread of the first one has lost its CPU.
+deliveries_of_two_ports(Config) ->
+    Command = "{<0.9.0>,{command,\"x\"}}",
+    [One, Two] = Ports = ["#Port<0.5>", "#Port<0.6>"],
+    Dump = dump([sent(0, "<0.9.0>", One, Command), sent(1, "<0.9.0>", Two, Command)]
+                ++ [received(10 + N, Port, Command) || {N, Port} <- lists:enumerate(Ports)]
+                ++ [delivery(20 + N, Port, "<0.9.0>", "", Command) || {N, Port} <- lists:enumerate(Ports)], Config),
+    ?assertEqual([{"<0.9.0>#1", One ++ "#2", 0, 11, "order"}, {"<0.9.0>#1", Two ++ "#3", 1, 12, "order"}],
                  matched(Dump)).
 
 %% {Port,connected} is delivered to a mailbox only if the request was a message; erlang:port_connect/2 returns instead,

@@ -37,6 +37,12 @@ struct dt_model {
 /* -- Hooks -------------------------------------------------------------------------- */
 
 /* Messages in flight may have been delivered during the loss. */
+/* What would complete them may be lost; what they end began before. */
+static void held_lost(struct node *node, int64_t begin) {
+    (void)begin;
+    dt_held_end(node);
+}
+
 static void messages_lost(struct node *node, int64_t begin) {
     (void)begin;
     dt_early_end(node);
@@ -56,7 +62,8 @@ static const struct dt_hooks hooks = {
                   dt_in_flight_free, dt_server_calls_free, dt_spans_free, dt_calls_free,
                   dt_scheduling_free, dt_held_free, dt_processes_free, dt_registered_free,
                   dt_peers_free, dt_schedulers_free},
-    .lost = {dt_names_lost, dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost, messages_lost},
+    .lost = {held_lost, dt_names_lost, dt_scheduling_lost, dt_calls_lost, dt_server_calls_lost,
+             messages_lost},
     .late = {dt_held_late, dt_sends_late, dt_early_late},
     .ending = {dt_held_end},
     .end = {dt_server_calls_end, dt_spans_end, dt_early_end, dt_in_flight_drop_all},

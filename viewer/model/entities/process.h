@@ -20,6 +20,11 @@ struct process {
     struct process *children, *next, *previous; /* siblings */
     GHashTable *links;
     GList *foreign; /* of another node: its link in the node's queue of these */
+    /* The last message_receive that was reported without waiting for a message_delivery. */
+    struct {
+        unsigned text_hash;
+        int64_t time;
+    } received;
 
     /* The state of the parts. Each is NULL until its part needs it, and freed with the process. */
     struct held *held;           /* the event that it holds */

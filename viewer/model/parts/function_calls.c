@@ -150,7 +150,7 @@ static void left_with(struct process *p, const char *entry, const struct leave *
 
 static void arguments(struct process *p, const struct dt_function_arguments *e, int64_t time) {
     struct frame *f = p->stack ? dt_stack_top(p->stack) : NULL;
-    bool is_reported = f && strcmp(f->function->name, e->entry) == 0 &&
+    bool is_reported = f && !p->stack->deeper && strcmp(f->function->name, e->entry) == 0 &&
                        time - f->seen.begin < DT_ONE_CALLBACK_NS &&
                        p->node->stacks->calls_are_recorded;
 

@@ -6,8 +6,8 @@
 
 #include "model/entities/processes.h"
 
-/* The maximum time between two probes that fire in one callback for one event of the VM: between
-   them, its thread may lose the CPU. */
+/* Two probes of one callback fire at most this far apart. The kernel may preempt the thread between
+   them, so the limit is long. */
 enum { DT_ONE_CALLBACK_NS = 1000 * 1000 * 1000 };
 
 struct held;

@@ -15,10 +15,6 @@ struct deliveries {
     bool have_receives; /* message_receive or message_delivery is recorded */
     bool have_senders;  /* message_delivery to processes is recorded */
     bool have_tokens;   /* seq_trace_receive is recorded */
-    /* The last message_receive before the first message_delivery. */
-    struct process *last_to;
-    unsigned last_hash;
-    int64_t last_time;
 };
 
 /* -- Matching ----------------------------------------------------------------------- */
@@ -116,7 +112,6 @@ static struct process *caller_of_port(struct node *node, const char *text) {
 
 /* A message_receive without a message_delivery. */
 static void received_alone(struct process *p, const struct held *held) {
-    struct deliveries *all = p->node->deliveries;
     struct delivery d = {
         .to = p, .text = held->text, .timer = "", .time = held->time, .how = DT_MATCHED_ORDER};
     struct process *caller = p->seen.kind == DT_PORT ? caller_of_port(p->node, held->text) : NULL;
@@ -129,9 +124,8 @@ static void received_alone(struct process *p, const struct held *held) {
         return;
     }
     delivered(p->node, &d);
-    all->last_to = p;
-    all->last_hash = g_str_hash(d.text);
-    all->last_time = d.time;
+    p->received.text_hash = g_str_hash(d.text);
+    p->received.time = d.time;
 }
 
 /* Also sets `has_deliveries`, because a live session may have enabled this event after others. */
@@ -157,8 +151,8 @@ void dt_message_receive(struct node *node, const struct dt_recorded *event) {
 static bool is_reported(const struct deliveries *all, const struct delivery *d) {
     bool is_held = all->have_senders && d->to->seen.kind != DT_PORT;
 
-    return !is_held && all->last_to == d->to && all->last_hash == g_str_hash(d->text) &&
-           d->time - all->last_time < DT_ONE_CALLBACK_NS;
+    return !is_held && d->to->received.text_hash == g_str_hash(d->text) &&
+           d->time - d->to->received.time < DT_ONE_CALLBACK_NS;
 }
 
 void dt_message_delivery(struct node *node, const struct dt_recorded *event) {

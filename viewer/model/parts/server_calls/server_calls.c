@@ -32,7 +32,8 @@ enum {
     LONGEST_PREEMPTION_NS = 1000 * 1000,
     /* Shorter gaps may be preemption or a timeout of 0, not waiting. */
     SHORTEST_WAIT_NS = 500 * 1000,
-    /* A request that arrives shortly before the server stops may have come too late. */
+    /* A request that is sent shortly before the server stops may arrive after the server last
+       looked at its mailbox. */
     JUST_BEFORE_NS = 100 * 1000,
 };
 
@@ -330,7 +331,7 @@ static void take_call(struct server_call *call) {
 
 /* A server that waits in its loop has taken all requests that had reached it. It leaves their
    replies to a later message, a timer or another process. A request that was sent just before the
-   server stopped may have come too late for that run. */
+   server stopped may have arrived after it last looked at its mailbox. */
 static void defer(struct process *server, int64_t stopped) {
     struct calling *serving = server->calling;
 
