@@ -22,19 +22,21 @@ static const char *what(const struct dt_lives_row *row) {
 
 static bool are_short(const struct dt_summary *summary, const struct dt_lives_row *row,
                       double per_s, int64_t share) {
-    return dt_is_long(summary, DT_NS_PER_S) && dt_per_second(summary, row->short_ones) >= per_s &&
+    return dt_per_second(summary, row->short_ones) >= per_s &&
            dt_is_share((int64_t)row->short_ones, (int64_t)row->started, share);
 }
 
 static bool are_short_connections(const struct dt_summary *summary,
                                   const struct dt_lives_row *row) {
     return row->kind == DT_PORT && strcmp(row->what, "tcp_inet") == 0 &&
+           dt_is_long(summary, dt_limits.short_connections.recorded) &&
            are_short(summary, row, dt_limits.short_connections.per_s,
                      dt_limits.short_connections.share);
 }
 
 static bool are_short_lives(const struct dt_summary *summary, const struct dt_lives_row *row) {
     return row->kind == DT_PROCESS && !dt_is_restarted(row) &&
+           dt_is_long(summary, dt_limits.short_lives.recorded) &&
            are_short(summary, row, dt_limits.short_lives.per_s, dt_limits.short_lives.share);
 }
 

@@ -35,7 +35,7 @@ double dt_per_second(const struct dt_summary *summary, uint64_t number);
 /* The ns in which processes were traced, and the words by which a finding refers to them. */
 int64_t dt_recorded(const struct dt_summary *summary);
 const char *dt_recorded_words(const struct dt_summary *summary);
-/* Whether the recording is that long. If tracing pauses, half of that time has to be traced. */
+/* Whether the recording is that long, and processes were traced for at least half of that time. */
 bool dt_is_long(const struct dt_summary *summary, int64_t ns);
 
 /* Whether the normal schedulers of the node are busy on average, according to the counters. */

@@ -5,11 +5,16 @@
 /* A process is preempted after this many reductions. It looks as if something had woken it. */
 enum { REDUCTIONS_PER_TURN = 4000 };
 
-/* How often the processes of a node can have been preempted; -1 if the counter does not say. */
+/* How often the processes of a node can have been preempted while they were traced; -1 if the
+   counter does not say. */
 static int64_t preemptions_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
     const struct dt_named *reductions = dt_names_find(&summary->counters, node, "reductions");
+    int64_t recorded = dt_summary_ns(summary);
 
-    return reductions ? (reductions->max - reductions->min) / REDUCTIONS_PER_TURN : -1;
+    if (!reductions || recorded <= 0)
+        return -1;
+    double traced = (double)dt_recorded(summary) / (double)recorded;
+    return (int64_t)(traced * (double)(reductions->max - reductions->min) / REDUCTIONS_PER_TURN);
 }
 
 /* Without deliveries, other nodes may have sent the messages, unless none is connected; and where
@@ -88,7 +93,7 @@ void dt_find_in_timers(struct dt_summary *summary) {
     g_autoptr(GPtrArray) actors = dt_top_copy(&summary->processes);
     uint64_t found = 0;
 
-    if (!dt_is_long(summary, DT_NS_PER_S))
+    if (!dt_is_long(summary, dt_limits.timers.recorded))
         return;
     g_autoptr(GPtrArray) kinds = woken_kinds(summary);
     for (unsigned i = 0; i < kinds->len && found < dt_limits.timers.per_rule; i++) {
