@@ -93,6 +93,9 @@ is_last_saved(Frame) ->
 %% By how much a share may differ: by up to 3 points on an idle machine. Beside other tests, caches and page faults cost
 %% one kind of work more than another, at different times.
 -define(POINTS, 7).
+%% One profile of an idle machine has as many samples; a busy machine needs several profiles.
+-define(SAMPLES, 6000).
+-define(PROFILES, 4).
 
 %% Of work of many kinds, with and without dyntrace in the node: shares are those of the VM's own account, nearly all
 %% paths begin with the function that the process began with, and go through the functions of the work.
@@ -100,11 +103,18 @@ known_work(Config) ->
     [begin
          Node = Start(),
          _ = test_node:call(Node, fun test_known_work:start/0),
-         Stacks = profiled(Node, Config, ["--seconds", "8" | ?OFTEN]),
+         Stacks = sampled(Node, Config, ?PROFILES, []),
          Used = test_node:call(Node, fun test_known_work:used/0),
          test_node:stop(Node),
          is_known_work(Used, Stacks)
      end || Start <- [fun bare/0, fun() -> started([]) end]].
+
+sampled(Node, Config, Left, Before) ->
+    Stacks = Before ++ profiled(Node, Config, ["--seconds", "8" | ?OFTEN]),
+    case samples(Stacks) of
+        Number when Number < ?SAMPLES, Left > 1 -> sampled(Node, Config, Left - 1, Stacks);
+        _ -> Stacks
+    end.
 
 is_known_work(Used, Stacks) ->
     Sum = lists:sum([Ms || {_, Ms} <- Used]),
