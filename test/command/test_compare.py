@@ -219,21 +219,34 @@ class Compared(unittest.TestCase):
 
     def test_near_limit(self) -> None:
         """A server that is slow in one of the recordings is listed only if the durations of its calls differ."""
-        finding = {"rule": "slow_server", "severity": "medium", "text": "text",
-                   "process": {"name": "shop_db", "number": 1}}
+        def slow(node: str = "shop@vm", severity: str = "medium") -> Dict[str, Any]:
+            return {"rule": "slow_server", "severity": severity, "text": "text",
+                    "process": {"name": "shop_db", "number": 1, "node": node}}
 
-        def of(name: str, p50: float, p99: float, findings: List[Dict[str, Any]]) -> Recorded:
-            row = {**server(p50, p50 / 10), "server": name, "p99_ns": p99, "p99_lower_ns": p99 / 2,
-                   "p99_upper_ns": None}
-            return recorded(servers=[row], findings=findings)
-        for name, p50, p99, is_new in (("shop_db", 2e6, 12e6, False), ("shop_db", 2e6, 30e6, True),
-                                       ("shop_db", 4e6, 12e6, True), ("shop_db_2", 2e6, 12e6, True)):
-            with self.subTest(name=name, p50=p50, p99=p99):
-                base, other = of(name, 2e6, 8e6, []), of(name, p50, p99, [finding])
-                for before, after, word in ((base, other, "new"), (other, base, "gone")):
-                    self.assertEqual([word] if is_new else [], [row.change for row in compared(before, after).findings])
-        found = compared(recorded(), of("shop_db", 2e6, 12e6, [finding])).findings
-        self.assertEqual(["new"], [row.change for row in found])
+        def of(p50: float, p99: float, **other: Any) -> Dict[str, Any]:
+            return {**server(p50, p50 / 10), "p99_ns": p99, "p99_lower_ns": p99 / 2, "p99_upper_ns": None, **other}
+        base = of(2e6, 8e6)
+        reported: Dict[str, Any] = {**base, "request": "{report,_}"}
+        for name, before, after, is_listed in [
+                ("near the limit", [base], [of(2e6, 12e6)], False),
+                ("p99 by a factor", [base], [of(2e6, 30e6)], True),
+                ("p50 by a factor", [base], [of(4e6, 12e6)], True),
+                ("another server", [base], [of(2e6, 12e6, server="shop_db_2")], True),
+                ("no calls before", [], [of(2e6, 12e6)], True),
+                ("a slow request is new", [base], [base, of(5e8, 5e8, request="{report,_}")], True),
+                ("a slow request is more frequent", [base, {**reported, "p50_ns": 5e8, "count": 2}],
+                 [base, {**reported, "p50_ns": 5e8, "count": 500}], True),
+                ("p99 is new", [{**base, "p99_ns": None}], [of(2e6, 5e8)], True)]:
+            with self.subTest(name=name):
+                one, other = recorded(servers=before), recorded(servers=after, findings=[slow()])
+                for was, now, word in ((one, other, "new"), (other, one, "gone")):
+                    self.assertEqual([word] if is_listed else [], [row.change for row in compared(was, now).findings])
+        # More severe, and the same name on a node that has joined.
+        one, other = (recorded(servers=[base], findings=[slow(severity=severity)]) for severity in ("medium", "high"))
+        self.assertEqual(["severity"], [row.change for row in compared(one, other).findings])
+        other = recorded(servers=[base, {**base, "node": "till@vm"}], findings=[slow("till@vm")])
+        other.report["recording"]["nodes"].append({"node": "till@vm", "traced_ns": 1e10})
+        self.assertEqual(["new"], [row.change for row in compared(recorded(servers=[base]), other).findings])
 
     def test_check(self) -> None:
         """What can't be compared."""

@@ -17,9 +17,10 @@ FACTOR, TIME_FACTOR = 1.25, 1.5
 # by this share of the time in total, or by so many ns each; of memory in bytes; of a queue; of another level.
 SHARE, SHARE_OF_TIME, NS, BYTES, QUEUE, NUMBER = 0.01, 0.01, 1e6, 1e6, 10, 5
 # Samples of a level in each recording. With fewer than SAMPLES_ENOUGH, memory that goes up and down could be in its
-# upper half during one of the recordings, so its factor must be larger; so must that of durations behind a finding,
-# whose limits may be unknown.
+# upper half during one of the recordings, so its factor must be larger.
 SAMPLES_LEAST, SAMPLES_ENOUGH, FACTOR_OF_FEW = 4, 8, 2.5
+# The factor of durations behind a finding: with few calls, the limits of a quantile are unknown.
+FACTOR_OF_FINDING = 2.5
 # The rank of what is new or gone, and of larger factors.
 RANK_MOST = 100.0
 
@@ -94,6 +95,13 @@ class FindingChange(NamedTuple):
     text: str
 
 
+class Found(NamedTuple):
+    """What a finding is about: the node is "" if there is only one, and the process is a name or an initial call."""
+    rule: str
+    node: str
+    process: str
+
+
 class Comparison(NamedTuple):
     """The changes; the number of what was compared; the kinds of data of one recording only; the tables of which a
     report lacks rows, which are not compared either."""
@@ -143,7 +151,7 @@ NEEDS = {"run": "scheduling", "runs": "scheduling", "collecting": "collections",
          "sent": "sends", "received": "deliveries", "started": "spawns", "crashes": "exits", "calls": "sends",
          "timeouts": "sends", "functions": "calls", "telemetry": "telemetry", "spans": "spans", "failures": ""}
 TIMES = ("run", "collecting")
-# The findings about durations, and the measures without whose change they are noise near the limit of their rule.
+# The findings about durations, and the measures of these durations.
 DURATIONS = {"slow_server": ("call_p50", "call_p99")}
 # Counts that matter even if they are a small share.
 ALWAYS = ("crashes", "timeouts", "failures")
@@ -226,39 +234,53 @@ def finding_changes(old: Numbers, new: Numbers) -> List[FindingChange]:
     processes of the same name, the most severe one counts. If a report lacks processes, the initial calls of those
     without a name are unknown, so their findings are left out."""
     only_named = "processes" in old.recorded.incomplete | new.recorded.incomplete
-    of_old, of_new = findings(old.recorded, only_named), findings(new.recorded, only_named)
+    of_old, of_new = findings(old, only_named), findings(new, only_named)
     rows = []
-    for key in dict.fromkeys([*of_new, *of_old]):
-        was, now = of_old.get(key), of_new.get(key)
-        if was and now and was["severity"] == now["severity"] or is_near_limit(key, old, new):
-            continue
-        word = "new" if not was else "gone" if not now else "severity"
-        rows.append(FindingChange(word, key[0], was["severity"] if was else None, now["severity"] if now else None,
-                                  (now or was or {})["text"]))
+    for found in dict.fromkeys([*of_new, *of_old]):
+        was, now = of_old.get(found), of_new.get(found)
+        if was and now:
+            is_noise = was["severity"] == now["severity"]
+        else:
+            is_noise = durations_are_unchanged(found, old, new)
+        if not is_noise:
+            word = "new" if not was else "gone" if not now else "severity"
+            rows.append(FindingChange(word, found.rule, was["severity"] if was else None,
+                                      now["severity"] if now else None, (now or was or {})["text"]))
     return rows
 
 
-def is_near_limit(key: Key, old: Numbers, new: Numbers) -> bool:
-    """Returns whether a finding about durations has changed, but the durations themselves have not."""
-    rule, process = key
-    pairs = [(before, new.quantiles[measure][server])
-             for measure in DURATIONS.get(rule, ()) for server, before in old.quantiles.get(measure, {}).items()
-             if server[1].startswith(f"{process} ") and server in new.quantiles.get(measure, {})]
-    return bool(pairs) and not any(
-        is_factor(before.ns, after.ns, FACTOR_OF_FEW) or quantiles_differ(before, after) for before, after in pairs)
+def durations_are_unchanged(found: Found, old: Numbers, new: Numbers) -> bool:
+    """Returns whether a finding is about the durations of calls to a server, and both reports have the same requests to
+    it, with about the same durations and rates: then one report is just above the limit of the rule, the other below.
+    """
+    before, after = (durations(found, of) for of in (old, new))
+    if not before or before.keys() != after.keys():
+        return False
+    rates = [[of.counts.get("calls", {}).get(key) for of in (old, new)] for _, key in before]
+    return not any(is_factor(before[row].ns, after[row].ns, FACTOR_OF_FINDING)
+                   or quantiles_differ(before[row], after[row]) for row in before) \
+        and all(was and now and not counts_differ(was, now) for was, now in rates)
 
 
-def findings(recorded: Recorded, only_named: bool) -> Dict[Key, Row]:
-    """Returns the findings that are not low, by rule and process; a report lists the most severe first."""
-    found: Dict[Key, Row] = {}
-    initial = {row["process"]["number"]: row["initial"] for row in recorded.report["processes"]}
-    for row in recorded.report["findings"]:
+def durations(found: Found, of: Numbers) -> Dict[Tuple[str, Key], Quantile]:
+    """Returns the quantiles that a finding about a server is about, by measure and key."""
+    return {(measure, key): quantile
+            for measure in DURATIONS.get(found.rule, ()) for key, quantile in of.quantiles.get(measure, {}).items()
+            if key[0] == found.node and key[1].startswith(f"{found.process} ")}
+
+
+def findings(of: Numbers, only_named: bool) -> Dict[Found, Row]:
+    """Returns the findings that are not low, by what they are about; a report lists the most severe first."""
+    found: Dict[Found, Row] = {}
+    initial = {row["process"]["number"]: row["initial"] for row in of.recorded.report["processes"]}
+    for row in of.recorded.report["findings"]:
         if not all(isinstance(row[name], str) for name in ("severity", "rule", "text")):
             raise TypeError("a finding has other texts")
         if row["severity"] == "low":
             continue
-        process = row["process"] or {"name": "", "number": None}
+        process = row["process"] or {"name": "", "number": None, "node": ""}
         if row["process"] and only_named and not process["name"]:
             continue
-        found.setdefault((row["rule"], process["name"] or initial.get(process["number"], "")), row)
+        node = "" if of.is_single else str(process["node"])
+        found.setdefault(Found(row["rule"], node, process["name"] or initial.get(process["number"], "")), row)
     return found

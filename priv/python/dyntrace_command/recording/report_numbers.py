@@ -189,5 +189,6 @@ def check(recorded: Recorded) -> str:
     if "totals" not in report or "servers" not in report:
         return "an earlier version of dyntrace wrote it, without the numbers that a comparison needs"
     if recorded.traced_seconds < SECONDS_LEAST:
-        return f"processes were traced for {recorded.traced_seconds:.1f} s, and {SECONDS_LEAST} s are needed"
+        return f"processes were traced for {recorded.traced_seconds:.1f} s, and {SECONDS_LEAST} s are needed; record " \
+            "longer, or with --full"
     return ""
