@@ -13,10 +13,11 @@ replace(File, Tables) ->
     {ok, Before} = file:read_file(File),
     file:write_file(File, lists:foldl(fun replaced/2, Before, Tables)).
 
-%% A new section is appended.
-replaced(Table = {Title, _, _, _}, Text) ->
+%% A new section is appended. It has a date of its own, because the others are of an earlier run.
+replaced({Title, About, Head, Rows}, Text) ->
     {Before, _, After} = divided(Title, Text),
-    iolist_to_binary([Before, table(Table), After]).
+    Dated = ["Measured on ", line("date -u +%Y-%m-%d"), ". ", About],
+    iolist_to_binary([Before, table({Title, Dated, Head, Rows}), After]).
 
 %% The section of a file that was measured in another run, with a note about that; empty if it or the file is missing.
 -spec earlier(file:filename(), string()) -> binary().

@@ -21,8 +21,9 @@
           stop := fun((system()) -> ok),
           os_pid := fun((system()) -> string()),
           following := fun((system()) -> string()), % as observed:following/1
+          pauses => boolean(),                      % a report of it traces in windows (true)
           work := fun((Messages :: pos_integer(), system()) -> fun(() -> ok)),
-          messages := pos_integer()}.               % of about a second
+          messages := pos_integer()}.               % of one to three seconds
 
 %% A value of `packaged' or `test_node'.
 -type system() :: term().
@@ -83,7 +84,7 @@ ping_pong() ->
 %% The same in a node with many other processes.
 -spec idle() -> subject().
 idle() ->
-    node("the same beside 100,000 idle processes", ?IDLE).
+    (node("the same beside 100,000 idle processes", ?IDLE))#{pauses => false}.
 
 node(Title, Idle) ->
     #{title => Title,

@@ -26,7 +26,7 @@
 -callback launch(place:place(), Settings :: term()) -> ok.
 %% The command line of the service's tool.
 -callback tool(place:place()) -> iodata().
-%% Creates what its clients need, once it serves.
+%% Called once, when the service is ready: creates the accounts of its clients.
 -callback prepare(system()) -> ok.
 %% Loads dyntrace, as users of a running service would.
 -callback load(system()) -> ok.
