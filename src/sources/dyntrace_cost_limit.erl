@@ -2,15 +2,16 @@
 %% are traced so long that this costs about 5 % of the CPU time that the node uses without it, or 1 % of one CPU if
 %% that is more. Tracing alternates with pauses. All other sources go on during a pause.
 %%
-%% Nothing pauses while another consumer is attached to trace events, with an option `functions', or on a node with
-%% many processes: setting and clearing their flags, or the patterns of these functions, would cost more than it saves.
+%% Tracing never pauses with an option `functions', and does not pause any more once another consumer is attached to
+%% trace events or the node has many processes: setting and clearing their flags, or the patterns of these functions,
+%% would cost more than it saves.
 -module(dyntrace_cost_limit).
 -behaviour(dyntrace_source).
 
 -export([on/2, poll/2, message/2, off/1, is_paused/1, limited/2, report/1, pause/4]).
 
-%% A pause begins after this time, so that calls and connections which take some time are recorded as a whole; or
-%% earlier, if it would be long otherwise: a report of ten seconds should not record only the first one.
+%% A window lasts at least TRACED_MS, so that whole calls and connections are recorded. It ends after EARLY_TRACED_MS if
+%% the pause would exceed EARLY_MS otherwise: a report of ten seconds should not record only the first one.
 -define(TRACED_MS, 1000).
 -define(EARLY_TRACED_MS, 500).
 -define(EARLY_MS, 3000).
@@ -23,8 +24,8 @@
 -define(PERCENT_OF_CPU, 1).
 
 %% The price of an event that is recorded by LTTng, and of setting and clearing the trace flags of a process, in a busy
-%% RabbitMQ: with all of them, a message takes 91 us more, and has 32 events. In a loop that does nothing else, an event
-%% costs a tenth of that.
+%% RabbitMQ: with all of them, a message takes some 90 us more, and has some 32 events. In a loop that does nothing
+%% else, the event of sending a message costs a tenth of that.
 -define(EVENT_NS, 3000).
 -define(PROCESS_NS, 4000).
 

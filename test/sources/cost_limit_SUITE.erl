@@ -47,6 +47,7 @@ pauses(Config) ->
               [{Limit, Traced}, {_, AfterPause} | _] = parts(test_lttng:stop(Session)),
               #{events := Events, traced := TracedNs, pause := PauseNs} = Limit,
               ?assert(PauseNs >= 500000000, Limit),
+              ?assert(TracedNs >= 500000000, Limit),
               %% The pause of a node that does nothing else is the longest one.
               Longest = 1000000 * dyntrace_cost_limit:pause(Events, 2 * processes(Config), TracedNs div 1000000, 0),
               ?assert(PauseNs =< Longest, {Limit, Longest}),
