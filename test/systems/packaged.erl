@@ -15,6 +15,7 @@
                      node := string(),
                      port := pos_integer(),   % its clients connect there
                      serves := [string()],    % arguments of its tool, which succeeds when it serves
+                     setup => [[string()]],   % arguments of its tool, which are run once when it serves
                      client := string(),      % a program of this folder
                      daily := [string()],     % its arguments for a harmless load
                      storm := [string()]}.    % its arguments for opening one connection after another
@@ -26,8 +27,6 @@
 -callback launch(place:place(), Settings :: term()) -> ok.
 %% The command line of the service's tool.
 -callback tool(place:place()) -> iodata().
-%% Called once, when the service is ready: creates the accounts of its clients.
--callback prepare(system()) -> ok.
 %% Loads dyntrace, as users of a running service would.
 -callback load(system()) -> ok.
 
@@ -39,7 +38,7 @@ start(Module, Settings) ->
     System = {Module, Place},
     try
         ok = restart(System, Settings),
-        ok = Module:prepare(System),
+        [{0, _} = ctl(System, Args) || Args <- maps:get(setup, Module:service(), [])],
         System
     catch
         Class:Reason:Stack ->

@@ -2,7 +2,7 @@
 -module(packaged_ejabberd).
 -behaviour(packaged).
 
--export([missing/0, service/0, launch/2, tool/1, prepare/1, load/1, started_with/0]).
+-export([missing/0, service/0, launch/2, tool/1, load/1, started_with/0]).
 
 -define(CTL, "/usr/sbin/ejabberdctl").
 -define(LOGS, "/var/log/ejabberd").
@@ -16,6 +16,7 @@ service() ->
       node => "ejabberd@localhost",
       port => 5222,
       serves => ["status"],
+      setup => [["register", User, "localhost", "secret"] || User <- ["alice", "bob"]],
       client => "xmpp.py",
       daily => ["daily", "pairs=3", "rate=10"],
       storm => ["storm", "pairs=3", "rate=40", "storm=1"]}.
@@ -29,11 +30,6 @@ launch(Place, Lines) ->
 
 tool(Place) ->
     [place:as_user(Place), " " ?CTL].
-
-%% Registers its users.
-prepare(System) ->
-    [{0, _} = packaged:ctl(System, ["register", User, "localhost", "secret"]) || User <- ["alice", "bob"]],
-    ok.
 
 %% With the names of its sessions.
 load(System) ->

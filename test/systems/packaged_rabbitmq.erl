@@ -2,7 +2,7 @@
 -module(packaged_rabbitmq).
 -behaviour(packaged).
 
--export([missing/0, service/0, launch/2, tool/1, prepare/1, load/1, rows/2, started_with/0]).
+-export([missing/0, service/0, launch/2, tool/1, load/1, rows/2, started_with/0]).
 
 -define(NODE, "rabbit@localhost").
 -define(NODENAME, "RABBITMQ_NODENAME=" ?NODE).
@@ -34,9 +34,6 @@ tool(Place) ->
 
 prefix(Place) ->
     place:as_user(Place) ++ " " ++ ?NODENAME.
-
-prepare(_) ->
-    ok.
 
 load(System) ->
     {0, "{ok," ++ _} = packaged:ctl(System, ["eval", "code:add_pathz(\"" ++ packaged:ebin() ++ "\"), "

@@ -3,7 +3,7 @@
 -module(packaged_yaws).
 -behaviour(packaged).
 
--export([missing/0, service/0, launch/2, tool/1, prepare/1, load/1]).
+-export([missing/0, service/0, launch/2, tool/1, load/1]).
 -export([launch_tsung/1, controller/0, slaves/0, eval_tsung/3]).
 %% The websocket, in yaws.
 -export([handle_message/1]).
@@ -37,9 +37,6 @@ handle_message({close, _, _}) -> {close, normal}.
 
 tool(Place) ->
     [place:as_user(Place), " " ?YAWS " --id shop"].
-
-prepare(_) ->
-    ok.
 
 %% The host's command loads it.
 load(_) ->
