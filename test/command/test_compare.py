@@ -218,7 +218,7 @@ class Compared(unittest.TestCase):
         self.assertEqual(["severity", "medium -> high", "text"], finding_table(found)[1])
 
     def test_near_limit(self) -> None:
-        """A server that is slow in one of the recordings is listed only if the durations of its calls differ."""
+        """A server that is slow in one of the recordings is listed if its requests, their durations or rates differ."""
         def slow(node: str = "shop@vm", severity: str = "medium") -> Dict[str, Any]:
             return {"rule": "slow_server", "severity": severity, "text": "text",
                     "process": {"name": "shop_db", "number": 1, "node": node}}

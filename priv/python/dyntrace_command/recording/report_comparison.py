@@ -95,7 +95,7 @@ class FindingChange(NamedTuple):
     text: str
 
 
-class Found(NamedTuple):
+class FindingKey(NamedTuple):
     """What a finding is about: the node is "" if there is only one, and the process is a name or an initial call."""
     rule: str
     node: str
@@ -236,42 +236,42 @@ def finding_changes(old: Numbers, new: Numbers) -> List[FindingChange]:
     only_named = "processes" in old.recorded.incomplete | new.recorded.incomplete
     of_old, of_new = findings(old, only_named), findings(new, only_named)
     rows = []
-    for found in dict.fromkeys([*of_new, *of_old]):
-        was, now = of_old.get(found), of_new.get(found)
+    for key in dict.fromkeys([*of_new, *of_old]):
+        was, now = of_old.get(key), of_new.get(key)
         if was and now:
             is_noise = was["severity"] == now["severity"]
         else:
-            is_noise = durations_are_unchanged(found, old, new)
+            is_noise = durations_are_unchanged(key, old, new)
         if not is_noise:
             word = "new" if not was else "gone" if not now else "severity"
-            rows.append(FindingChange(word, found.rule, was["severity"] if was else None,
+            rows.append(FindingChange(word, key.rule, was["severity"] if was else None,
                                       now["severity"] if now else None, (now or was or {})["text"]))
     return rows
 
 
-def durations_are_unchanged(found: Found, old: Numbers, new: Numbers) -> bool:
+def durations_are_unchanged(finding: FindingKey, old: Numbers, new: Numbers) -> bool:
     """Returns whether a finding is about the durations of calls to a server, and both reports have the same requests to
     it, with about the same durations and rates: then one report is just above the limit of the rule, the other below.
     """
-    before, after = (durations(found, of) for of in (old, new))
+    before, after = (durations(finding, of) for of in (old, new))
     if not before or before.keys() != after.keys():
         return False
-    rates = [[of.counts.get("calls", {}).get(key) for of in (old, new)] for _, key in before]
+    rates = [[of.counts.get("calls", {}).get(key) for of in (old, new)] for key in {key for _, key in before}]
     return not any(is_factor(before[row].ns, after[row].ns, FACTOR_OF_FINDING)
                    or quantiles_differ(before[row], after[row]) for row in before) \
         and all(was and now and not counts_differ(was, now) for was, now in rates)
 
 
-def durations(found: Found, of: Numbers) -> Dict[Tuple[str, Key], Quantile]:
+def durations(finding: FindingKey, of: Numbers) -> Dict[Tuple[str, Key], Quantile]:
     """Returns the quantiles that a finding about a server is about, by measure and key."""
     return {(measure, key): quantile
-            for measure in DURATIONS.get(found.rule, ()) for key, quantile in of.quantiles.get(measure, {}).items()
-            if key[0] == found.node and key[1].startswith(f"{found.process} ")}
+            for measure in DURATIONS.get(finding.rule, ()) for key, quantile in of.quantiles.get(measure, {}).items()
+            if key[0] == finding.node and key[1].startswith(f"{finding.process} ")}
 
 
-def findings(of: Numbers, only_named: bool) -> Dict[Found, Row]:
+def findings(of: Numbers, only_named: bool) -> Dict[FindingKey, Row]:
     """Returns the findings that are not low, by what they are about; a report lists the most severe first."""
-    found: Dict[Found, Row] = {}
+    found: Dict[FindingKey, Row] = {}
     initial = {row["process"]["number"]: row["initial"] for row in of.recorded.report["processes"]}
     for row in of.recorded.report["findings"]:
         if not all(isinstance(row[name], str) for name in ("severity", "rule", "text")):
@@ -282,5 +282,5 @@ def findings(of: Numbers, only_named: bool) -> Dict[Found, Row]:
         if row["process"] and only_named and not process["name"]:
             continue
         node = "" if of.is_single else str(process["node"])
-        found.setdefault(Found(row["rule"], node, process["name"] or initial.get(process["number"], "")), row)
+        found.setdefault(FindingKey(row["rule"], node, process["name"] or initial.get(process["number"], "")), row)
     return found
