@@ -37,7 +37,7 @@ struct dt_model {
 /* -- Hooks -------------------------------------------------------------------------- */
 
 /* Messages in flight may have been delivered during the loss. */
-/* What would complete them may be lost; what they end began before. */
+/* Their second events may be lost. The calls that held returns end began before the loss. */
 static void held_lost(struct node *node, int64_t begin) {
     (void)begin;
     dt_held_end(node);

@@ -9,11 +9,10 @@ enum { REDUCTIONS_PER_TURN = 4000 };
    counter does not say. */
 static int64_t preemptions_of(const struct dt_summary *summary, const struct dt_seen_node *node) {
     const struct dt_named *reductions = dt_names_find(&summary->counters, node, "reductions");
-    int64_t recorded = dt_summary_ns(summary);
+    double traced = (double)dt_recorded(summary) / (double)dt_summary_ns(summary);
 
-    if (!reductions || recorded <= 0)
+    if (!reductions)
         return -1;
-    double traced = (double)dt_recorded(summary) / (double)recorded;
     return (int64_t)(traced * (double)(reductions->max - reductions->min) / REDUCTIONS_PER_TURN);
 }
 
