@@ -44,8 +44,9 @@ systems(Consumers) ->
     {{title(systems),
       [missing(Subjects), [["**Failed**: ", Title, ". "] || {Title, failed} <- Measured],
        io_lib:format("CPU time per message, and messages per second. ~s For the report, parts are ~b times as long, "
-                     "because it does not trace all the time; that of a node with more than 5,000 processes does, so "
-                     "it costs as much as `--full`. The last two systems do nothing but send messages.",
+                     "because it traces in windows. The report of a node with more than 5,000 processes traces all the "
+                     "time and costs as much as `--full`, so it is not measured. The last two systems do nothing but "
+                     "send messages.",
                      [how_compared(), ?LONGER])],
       ["system", "us of CPU, messages per second", "loaded, no consumer", "`record --snapshot --when crash`",
        "the same with `--full`", "`report`"],

@@ -2,8 +2,8 @@
 %% are traced so long that this costs about 5 % of the CPU time that the node uses without it, or 1 % of one CPU if
 %% that is more. Tracing alternates with pauses. All other sources go on during a pause.
 %%
-%% Tracing never pauses with an option `functions', and does not pause any more once another consumer is attached to
-%% trace events or the node has many processes: setting and clearing their flags, or the patterns of these functions,
+%% Tracing never pauses with an option `functions', and stops pausing as soon as another consumer is attached to trace
+%% events or the node has many processes: setting and clearing their flags, or the patterns of these functions,
 %% would cost more than it saves.
 -module(dyntrace_cost_limit).
 -behaviour(dyntrace_source).
